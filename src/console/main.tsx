@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { authorize } from './api/authorize.js';
 import { App } from './app.js';
 import { ConsoleContext, type ConsoleParts } from './console-parts.js';
 import { LiveFeed } from './live/live-feed.js';
+import { authorize } from './request.js';
 import { Routing } from './routing.js';
 import { Session } from './session/session.js';
 import { themeChoice } from './ui/theme.js';

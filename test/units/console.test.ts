@@ -3,8 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { FAILURES } from '../../src/bridge/failures.js';
-import { exactJson, parseExactJson, plainText } from '../../src/console/api/exact-json.js';
-import { type Device, defaults, type Room } from '../../src/console/api/generated.js';
+import type { Device, Room } from '../../src/console/api.js';
 import { GatewayClock } from '../../src/console/live/gateway-clock.js';
 import { BOARD_WORDS } from '../../src/console/pages/board/board-words.js';
 import { alarmOfMessage, type OpenAlarm } from '../../src/console/pages/board/open-alarm.js';
@@ -32,6 +31,7 @@ import { decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/import/d
 import { IMPORT_WORDS } from '../../src/console/pages/home/import/import-words.js';
 import { ISSUED_WORDS } from '../../src/console/pages/home/issued/issued-words.js';
 import { SIGN_IN_WORDS } from '../../src/console/pages/sign-in/sign-in-words.js';
+import { exactJson, parseExactJson, plainText } from '../../src/console/request.js';
 import { SHELL_WORDS } from '../../src/console/shell-words.js';
 import { csvText } from '../../src/console/ui/csv.js';
 import { ago } from '../../src/console/ui/time-ago.js';
@@ -39,6 +39,14 @@ import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarm.js';
 import { FAULT_SUBJECTS, faultWords } from '../../src/domain/fault.js';
 import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
+
+/** Answers the requests of the console until the test ends. */
+function answerWith(answer: (path: string) => Response) {
+  vi.stubGlobal('fetch', async (input: string) => answer(input));
+  onTestFinished(() => {
+    vi.unstubAllGlobals();
+  });
+}
 
 describe('counts of alarms', () => {
   const HOUR_MS = 3_600_000;
@@ -60,16 +68,12 @@ describe('counts of alarms', () => {
   let counted: Record<string, { start: string; counts: Record<string, number> }[]> = {};
 
   beforeEach(() => {
-    const before = { ...defaults };
-    onTestFinished(() => {
-      Object.assign(defaults, before);
-    });
     asked = [];
-    defaults.fetch = async (input) => {
-      const query = new URL(String(input), 'http://gateway').searchParams;
+    answerWith((input) => {
+      const query = new URL(input, 'http://gateway').searchParams;
       asked.push(query);
       return Response.json({ buckets: counted[query.get('by') ?? ''] });
-    };
+    });
   });
 
   function bucket(startMs: number, counts: Record<string, number> = {}) {
@@ -112,15 +116,11 @@ describe('counts of alarms', () => {
 
 describe('pages of alarms', () => {
   it('returns no page of a search that was abandoned while the answer was being read', async () => {
-    const before = { ...defaults };
-    onTestFinished(() => {
-      Object.assign(defaults, before);
-    });
     const stopping = new AbortController();
-    defaults.fetch = async () => {
+    answerWith(() => {
       stopping.abort();
       return Response.json({ nextCursor: null, events: [] });
-    };
+    });
     const search = {
       locationId: 'l',
       roomId: '',

@@ -1,5 +1,4 @@
-import { parseExactJson } from '../api/exact-json.js';
-import { isRecord } from '../api/record.js';
+import { isRecord, parseExactJson } from '../request.js';
 
 /** An event as received. */
 export interface ReceivedEvent {

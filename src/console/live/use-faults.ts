@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { type AdvisedFault, listFaults } from '../api/generated.js';
+import { type AdvisedFault, listFaults } from '../api.js';
 import { useConsole } from '../console-parts.js';
 import { type Loaded, useLoaded } from '../ui/use-request.js';
 

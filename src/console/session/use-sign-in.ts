@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { type Failure, failureOf } from '../api/failure.js';
-import { getCurrentAccessToken } from '../api/generated.js';
+import { getCurrentAccessToken } from '../api.js';
 import { useConsole } from '../console-parts.js';
+import { type Failure, failureOf } from '../request.js';
 
 /** At a screen on a wall nobody presses a button. */
 const RETRY_MS = 5_000;

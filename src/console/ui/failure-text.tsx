@@ -1,5 +1,5 @@
-import type { Failure } from '../api/failure.js';
 import { useWords } from '../console-parts.js';
+import type { Failure } from '../request.js';
 import { dictionary } from '../words/language.js';
 
 const WORDS = dictionary({

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { type Failure, failureOf } from '../api/failure.js';
+import { type Failure, failureOf } from '../request.js';
 
 /** Data read from the gateway. */
 export interface Loaded<Data> {
@@ -23,7 +23,7 @@ const NO_ANSWER = { data: undefined, isPending: true, failure: undefined, of: un
 /**
  * Reads data when a component is shown, and again when one of the dependencies changes.
  *
- * @param read may reject only with what the API's client throws
+ * @param read may reject only with what the functions of `api.ts` throw
  */
 export function useLoaded<Data>(
   read: () => Promise<Data>,

@@ -18,9 +18,9 @@ import { Destination } from './drills.js';
 
 const ALARM = '/care-homes/{locationId}/alarms/{alarmId}';
 
-const AlarmStateChange = z.strictObject({ note }).meta({ id: 'AlarmStateChange' });
+export const AlarmStateChange = z.strictObject({ note }).meta({ id: 'AlarmStateChange' });
 
-const AlarmDeliveries = z
+export const AlarmDeliveries = z
   .object({
     deliveries: z.array(
       z.object({

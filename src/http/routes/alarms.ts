@@ -74,7 +74,7 @@ export const device = parameter.pipe(uuid).optional().meta({
   description: 'The device of the alarm, should several use the id.',
 });
 
-const DeviceQuery = z.strictObject({
+export const DeviceQuery = z.strictObject({
   before: before('Only alarms detected before this time.'),
   after: after('Only alarms detected after this time.'),
   order,
@@ -82,13 +82,13 @@ const DeviceQuery = z.strictObject({
   ...selection,
   cursor,
 });
-const PlacedQuery = DeviceQuery.extend({ ...csvForm, ...places, footage });
+export const PlacedQuery = DeviceQuery.extend({ ...csvForm, ...places, footage });
 
 const MAX_BUCKETS = 1000;
 const HOUR_MS = 3_600_000;
 const DEFAULT_SPAN_MS = { hour: 24 * HOUR_MS, day: 30 * 24 * HOUR_MS };
 
-const CountsQuery = z.strictObject({
+export const CountsQuery = z.strictObject({
   by: oneOf(CALENDAR_UNITS).default('day').meta({ default: 'day' }),
   timeZone: timeZone
     .prefault('UTC')
@@ -105,7 +105,7 @@ const Counts = z.partialRecord(z.enum(ALARM_KINDS), z.int().min(1)).meta({
   description: 'By kind; kinds without alarms are left out.',
   examples: [{ fall: 2, helpCall: 5 }],
 });
-const AlarmCounts = z
+export const AlarmCounts = z
   .object({
     buckets: z.array(z.object({ start: time, counts: Counts })).meta({
       description: `Hours or days without alarms are in it, too. ${MAX_BUCKETS} at most.`,

@@ -35,7 +35,7 @@ function anyId(description: string) {
     .meta({ type: 'string', description });
 }
 
-const Query = z.strictObject({
+export const Query = z.strictObject({
   before: before('Only records before this time.'),
   after: after('Only records after this time.'),
   order,
@@ -120,7 +120,9 @@ const AuditEvent = z
   .meta({ id: 'AuditEvent' });
 type AuditEvent = z.infer<typeof AuditEvent>;
 
-const AuditPage = z.object({ nextCursor, events: z.array(AuditEvent) }).meta({ id: 'AuditPage' });
+export const AuditPage = z
+  .object({ nextCursor, events: z.array(AuditEvent) })
+  .meta({ id: 'AuditPage' });
 
 const COLUMNS: Columns<AuditEvent> = [
   ['id', ({ id }) => id],

@@ -58,7 +58,7 @@ const Connection = z
   })
   .meta({ id: 'Connection' });
 
-const ConnectionPage = z
+export const ConnectionPage = z
   .object({
     nextCursor: z
       .string()
@@ -68,7 +68,7 @@ const ConnectionPage = z
   })
   .meta({ id: 'ConnectionPage' });
 
-const DeniedConnection = z
+export const DeniedConnection = z
   .object({
     at: time,
     address,
@@ -126,7 +126,7 @@ const Session = z
   })
   .meta({ id: 'Session' });
 
-const Sessions = z
+export const Sessions = z
   .object({
     total: count.meta({ description: 'Of all persistent sessions.' }),
     sessions: z.array(Session),

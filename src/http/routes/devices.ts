@@ -34,7 +34,7 @@ type DeviceIds = Ids<'locationId' | 'deviceId'>;
 const COLLECTION = '/care-homes/{locationId}/devices';
 const ITEM = `${COLLECTION}/{deviceId}` as const;
 
-const DeviceView = z
+export const DeviceView = z
   .object({
     id,
     name: z.string().meta({ examples: ['Fall sensor, bed 2'] }),
@@ -57,12 +57,12 @@ const DeviceView = z
 const secret = z
   .string()
   .meta({ description: 'The MQTT password, shown only once.', examples: [EXAMPLE_SECRET] });
-const CreatedDevice = DeviceView.extend({ secret }).meta({ id: 'CreatedDevice' });
-const DeviceSecret = z.object({ secret }).meta({ id: 'DeviceSecret' });
+export const CreatedDevice = DeviceView.extend({ secret }).meta({ id: 'CreatedDevice' });
+export const DeviceSecret = z.object({ secret }).meta({ id: 'DeviceSecret' });
 
-const NewDevice = z.strictObject({ name, id: uuid.optional() }).meta({ id: 'NewDevice' });
+export const NewDevice = z.strictObject({ name, id: uuid.optional() }).meta({ id: 'NewDevice' });
 
-const DeviceChange = z
+export const DeviceChange = z
   .strictObject({
     name: name.optional(),
     supervision: z
@@ -81,7 +81,7 @@ const DeviceChange = z
   .meta({ id: 'DeviceChange', minProperties: 1, examples: [{ name: 'Fall sensor, bed 2' }] });
 
 /** The target of a move. */
-const DeviceMove = z
+export const DeviceMove = z
   .strictObject({
     targetLocationId: uuid.optional(),
     targetRoomId: uuidOrNull.optional().meta({
@@ -264,7 +264,7 @@ async function readObjectText(c: HttpContext): Promise<string> {
   return text;
 }
 
-const SilentDevice = z
+export const SilentDevice = z
   .object({
     device: named,
     room: named.nullable(),
@@ -274,7 +274,7 @@ const SilentDevice = z
   })
   .meta({ id: 'SilentDevice' });
 
-const RejectedPublish = z
+export const RejectedPublish = z
   .object({
     deviceId: id,
     reason: z.string().meta({ examples: ['unknown-kind'] }),
@@ -284,7 +284,7 @@ const RejectedPublish = z
   })
   .meta({ id: 'RejectedPublish' });
 
-const NewTestAlarm = z
+export const NewTestAlarm = z
   .strictObject({
     kind: z
       .enum(ALARM_KINDS)
@@ -292,7 +292,7 @@ const NewTestAlarm = z
       .meta({ examples: ['helpCall'] }),
   })
   .meta({ id: 'NewTestAlarm' });
-const TestAlarm = z.object({ id }).meta({ id: 'TestAlarm' });
+export const TestAlarm = z.object({ id }).meta({ id: 'TestAlarm' });
 
 function reportRoutes(services: HttpServices, rights: Rights): Routes {
   const { model, supervision, invalidPublishes, testAlarms } = services;

@@ -38,7 +38,7 @@ const named = z.object({
   name: z.string().meta({ examples: ['Bed 2'] }),
 });
 
-const Drill = z
+export const Drill = z
   .object({
     id,
     at: time,

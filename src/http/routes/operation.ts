@@ -59,7 +59,7 @@ const FaultView = z
   .meta({ id: 'Fault' });
 
 /** A fault as shown to a caller who must do something about it. */
-const AdvisedFault = FaultView.required({ message: true })
+export const AdvisedFault = FaultView.required({ message: true })
   .extend({
     advice: z.string().meta({
       description: 'What to do about it. Text in backquotes is code.',

@@ -28,7 +28,7 @@ const queueFields = {
 };
 
 /** A bridge's status, the same over HTTP and on `gateway/bridges/<name>/status`. */
-const BridgeView = z
+export const BridgeView = z
   .object({
     name: z.string().meta({ examples: ['head-office'] }),
     url: z
@@ -56,7 +56,7 @@ const BridgeView = z
   })
   .meta({ id: 'Bridge' });
 
-const OutputView = z
+export const OutputView = z
   .object({
     name: z.string().meta({ examples: ['nurse-app'] }),
     type: z.literal('webhook'),
@@ -73,7 +73,7 @@ const OutputView = z
   })
   .meta({ id: 'Output' });
 
-const DeadLetterView = z
+export const DeadLetterView = z
   .object({
     at: time,
     topic: z.string().meta({ examples: ['home/alarms/fall'] }),
@@ -82,7 +82,7 @@ const DeadLetterView = z
   })
   .meta({ id: 'DeadLetter' });
 
-const SentAgain = z
+export const SentAgain = z
   .object({
     sent: count,
     reason: z

@@ -21,7 +21,7 @@ export function siteRoutes(services: HttpServices, rights: Rights): Routes {
 
 const CONFLICT = { 409: 'The change conflicts with the present state; `code` says how.' };
 
-const LocationView = z
+export const LocationView = z
   .object({
     id,
     name: z.string().meta({ examples: ['Haus Birke'] }),
@@ -78,7 +78,7 @@ function locationRoutes({ model, locations }: HttpServices, rights: Rights): Rou
   });
 }
 
-const GroupView = z
+export const GroupView = z
   .object({
     id,
     name: z.string().meta({ examples: ['Ground floor'] }),
@@ -129,7 +129,7 @@ function groupRoutes({ model, groups }: HttpServices, rights: Rights): Routes {
   });
 }
 
-const RoomView = z
+export const RoomView = z
   .object({
     id,
     name: z.string().meta({ examples: ['Room 7'] }),
@@ -138,9 +138,11 @@ const RoomView = z
   })
   .meta({ id: 'Room' });
 
-const NewRoom = z.strictObject({ name, groupId: uuidOrNull.optional() }).meta({ id: 'NewRoom' });
+export const NewRoom = z
+  .strictObject({ name, groupId: uuidOrNull.optional() })
+  .meta({ id: 'NewRoom' });
 
-const RoomChange = z
+export const RoomChange = z
   .strictObject({
     name: name.optional(),
     groupId: uuidOrNull.optional().meta({ description: 'Null takes the room out of its group.' }),

@@ -52,7 +52,7 @@ const expiresAt = instant('down')
     description: 'In the future; null: never.',
   });
 
-const NewAccessToken = z.strictObject({ name, grants, expiresAt }).meta({
+export const NewAccessToken = z.strictObject({ name, grants, expiresAt }).meta({
   id: 'NewAccessToken',
   examples: [{ name: 'Nurse call', grants: [{ location: '*', role: 'viewer' }] }],
 });
@@ -76,7 +76,7 @@ export const Grant = z.object({
   role,
 });
 
-const AccessTokenView = z
+export const AccessTokenView = z
   .object({
     id,
     name: z.string().meta({ examples: ['Nurse call'] }),
@@ -90,11 +90,11 @@ const AccessTokenView = z
   .meta({ id: 'AccessToken' });
 
 /** The admin token has no UUID, and was never created. */
-const CurrentAccessToken = AccessTokenView.omit({ createdAt: true, lastUsedAt: true })
+export const CurrentAccessToken = AccessTokenView.omit({ createdAt: true, lastUsedAt: true })
   .extend({ id: z.string().meta({ description: 'A UUID, or `admin`.', examples: [EXAMPLE_ID] }) })
   .meta({ id: 'CurrentAccessToken' });
 
-const IssuedAccessToken = AccessTokenView.extend({
+export const IssuedAccessToken = AccessTokenView.extend({
   token: z
     .string()
     .meta({ description: 'The token itself, shown only once.', examples: [EXAMPLE_SECRET] }),

@@ -1,5 +1,5 @@
-import { type Failure, failureOf } from '../../api/failure.js';
-import { type AlarmStates, acknowledgeAlarm, resolveAlarm } from '../../api/generated.js';
+import { type AlarmStates, acknowledgeAlarm, resolveAlarm } from '../../api.js';
+import { type Failure, failureOf } from '../../request.js';
 import type { DelayedResolves } from './delayed-resolves.js';
 import type { OpenAlarm, StateChange } from './open-alarm.js';
 
@@ -46,14 +46,11 @@ async function sendChange(
 ): Promise<Failure | undefined> {
   const { alarm, state, note } = wanted;
   const request = state === 'resolved' ? resolveAlarm : acknowledgeAlarm;
-  const alarmStateChange = note === '' ? {} : { note };
+  const body = note === '' ? {} : { note };
   const { id: alarmId, location } = alarm;
   try {
     // With `keepalive` the browser sends it even if the page is left at this moment.
-    const states = await request(
-      { locationId: location.id, alarmId, alarmStateChange },
-      { keepalive: true },
-    );
+    const states = await request({ locationId: location.id, alarmId }, body, { keepalive: true });
     shown.changed({ key: alarm.key, ...newestStep(states) });
     onChanged?.(wanted);
     if (note !== '' && states.note !== note) onNoteLost?.();

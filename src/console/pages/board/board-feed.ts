@@ -1,8 +1,8 @@
 import { effect, type ReadonlySignal, signal } from '@preact/signals';
-import { type Failure, failureOf } from '../../api/failure.js';
-import { type Location, listLocations } from '../../api/generated.js';
+import { type Location, listLocations } from '../../api.js';
 import type { LiveFeed } from '../../live/live-feed.js';
 import type { LiveMessage } from '../../live/messages.js';
+import { type Failure, failureOf } from '../../request.js';
 import {
   alarmOfMessage,
   changeOfMessage,

@@ -1,4 +1,4 @@
-import type { AdvisedFault } from '../../api/generated.js';
+import type { AdvisedFault } from '../../api.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { useFaults } from '../../live/use-faults.js';
 import { hrefTo } from '../../routing.js';

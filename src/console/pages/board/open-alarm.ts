@@ -1,6 +1,6 @@
-import type { LocationAlarm } from '../../api/generated.js';
-import { recordOf, textsOf } from '../../api/record.js';
+import type { Alarm } from '../../api.js';
 import type { LiveMessage } from '../../live/messages.js';
+import { recordOf, textsOf } from '../../request.js';
 
 interface Named {
   readonly id: string;
@@ -130,7 +130,7 @@ export function escalationOfMessage({ topic, payload }: LiveMessage): MadeEscala
 }
 
 /** An unresolved alarm from the history. */
-export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm {
+export function alarmOfHistory(event: Alarm, location: Named): OpenAlarm {
   const { id, kind, detectedAt, device, room, group, footage, note } = event;
   const { acknowledgedBy: by, acknowledgedAt: at } = event;
   return {

@@ -1,4 +1,4 @@
-import { type Location, listLocationAlarms, listLocations } from '../../api/generated.js';
+import { type Location, listLocationAlarms, listLocations } from '../../api.js';
 import { URGENT_KINDS } from './alarm-order.js';
 import { alarmOfHistory } from './open-alarm.js';
 import type { OpenAlarms, Reading } from './open-alarms.js';
@@ -23,7 +23,7 @@ interface ReadOptions {
 /**
  * Reads the open alarms of every location that the token may see into `alarms`, however old they are.
  *
- * @throws what the API's client throws
+ * @throws what the functions of `api.ts` throw
  */
 export async function readOpenAlarms(
   alarms: OpenAlarms,
@@ -62,8 +62,8 @@ async function readKinds(
   let oldestMs = Number.POSITIVE_INFINITY;
   for (let page = 0; page < MAX_PAGES; page++) {
     const { events, nextCursor } = await listLocationAlarms(
+      { locationId: location.id },
       {
-        locationId: location.id,
         footage: 'list',
         state: ['raised', 'acknowledged'],
         order: 'desc',

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { listSilentDevices } from '../../api/generated.js';
+import { listSilentDevices } from '../../api.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { useLoaded } from '../../ui/use-request.js';
 import { BOARD_WORDS } from './board-words.js';

@@ -1,7 +1,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext, useEffect } from 'preact/hooks';
-import { listAccessTokens, listDevices, listLocations } from '../../api/generated.js';
+import { listAccessTokens, listDevices, listLocations } from '../../api.js';
 import { useWords } from '../../console-parts.js';
 import { GATEWAY_WORDS } from './gateway-words.js';
 

@@ -1,4 +1,4 @@
-import { type LocationAlarm, listAlarmDeliveries } from '../../api/generated.js';
+import { type Alarm, listAlarmDeliveries } from '../../api.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { dateTime } from '../../ui/time-ago.js';
@@ -6,7 +6,7 @@ import { useLoaded } from '../../ui/use-request.js';
 import { HISTORY_WORDS } from './history-words.js';
 
 interface AlarmDeliveriesProps {
-  readonly alarm: LocationAlarm;
+  readonly alarm: Alarm;
   readonly locationId: string;
 }
 
@@ -16,7 +16,7 @@ export function AlarmDeliveries({ alarm, locationId }: AlarmDeliveriesProps) {
   const words = useWords(HISTORY_WORDS);
   const { id: alarmId, deviceId: device } = alarm;
   const { data, failure, again } = useLoaded(
-    () => listAlarmDeliveries({ locationId, alarmId, device }),
+    () => listAlarmDeliveries({ locationId, alarmId }, { device }),
     [locationId, alarmId, device],
   );
   if (failure !== undefined) return <FailureText failure={failure} onRetry={again} />;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { exactJson } from '../../api/exact-json.js';
-import type { LocationAlarm } from '../../api/generated.js';
+import type { Alarm } from '../../api.js';
 import { useConsole, useWords } from '../../console-parts.js';
+import { exactJson } from '../../request.js';
 import { hrefTo } from '../../routing.js';
 import { dateTime } from '../../ui/time-ago.js';
 import { AlarmDeliveries } from './alarm-deliveries.js';
@@ -11,7 +11,7 @@ import { REPORT_PATH } from './report-path.js';
 import type { Part } from './use-opened.js';
 
 interface AlarmDetailsProps {
-  readonly alarm: LocationAlarm;
+  readonly alarm: Alarm;
   readonly locationId: string;
   readonly shown: Part;
 }

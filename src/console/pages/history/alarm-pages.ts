@@ -1,15 +1,8 @@
-import {
-  getAlarm,
-  type LocationAlarm,
-  listAlarms,
-  listLocationAlarms,
-} from '../../api/generated.js';
+import { type Alarm, getAlarm, listAlarms, listLocationAlarms, type Named } from '../../api.js';
 import { ALL_HOMES, type AlarmSearch, timeWithOffset } from './history-search.js';
 
 /** An alarm as listed; of all homes, with its own. */
-export type HistoryAlarm = LocationAlarm & {
-  readonly location?: { readonly id: string; readonly name: string };
-};
+export type HistoryAlarm = Alarm & { readonly location?: Named };
 
 /** One answer of the gateway. */
 interface SearchedPage {
@@ -43,7 +36,7 @@ export async function readPage(
   const parameters = { ...searchParameters(search), cursor };
   const { events, nextCursor } = await (locationId === ALL_HOMES
     ? listAlarms(parameters, { signal })
-    : listLocationAlarms({ ...parameters, locationId }, { signal }));
+    : listLocationAlarms({ locationId }, parameters, { signal }));
   // An answer that has already arrived is parsed despite an abort.
   signal.throwIfAborted();
   return { alarms: events, nextCursor };
@@ -54,11 +47,9 @@ export async function recordingUrls(
   locationId: string,
   alarm: { readonly id: string; readonly device: { readonly id: string } },
 ): Promise<Partial<Record<'video' | 'audio', string | null>>> {
-  const { footage } = await getAlarm({
-    locationId,
-    alarmId: alarm.id,
-    // A device chooses the ids of its alarms: another's may be the same.
-    device: alarm.device.id,
-  });
+  const { footage } = await getAlarm(
+    { locationId, alarmId: alarm.id },
+    { device: alarm.device.id },
+  );
   return Array.isArray(footage) ? {} : footage;
 }

@@ -1,5 +1,5 @@
 import { KIND_WORDS, KindIcon, KindName, kindOf } from '../../alarms/kinds.js';
-import type { LocationAlarm } from '../../api/generated.js';
+import type { Alarm } from '../../api.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { dateTime, TimeAgo } from '../../ui/time-ago.js';
 import type { HistoryAlarm } from './alarm-pages.js';
@@ -72,7 +72,7 @@ export function AlarmState({ alarm }: OfAlarm) {
   );
 }
 
-function isListed({ footage }: LocationAlarm, type: 'video' | 'audio'): boolean {
+function isListed({ footage }: Alarm, type: 'video' | 'audio'): boolean {
   return Array.isArray(footage) && footage.includes(type);
 }
 

@@ -1,5 +1,5 @@
 import { KIND_WORDS, kindOf } from '../../alarms/kinds.js';
-import { getAlarm, getLocation, type Location, type LocationAlarm } from '../../api/generated.js';
+import { type Alarm, getAlarm, getLocation, type Location } from '../../api.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { dateTime } from '../../ui/time-ago.js';
@@ -18,7 +18,7 @@ export function AlarmReport() {
   const { data, failure, again } = useLoaded(
     () =>
       Promise.all([
-        getAlarm({ locationId, alarmId, device, footage: 'list' }),
+        getAlarm({ locationId, alarmId }, { device, footage: 'list' }),
         getLocation({ locationId }),
       ]),
     [locationId, alarmId, device],
@@ -34,7 +34,7 @@ export function AlarmReport() {
 }
 
 interface ReportProps {
-  readonly alarm: LocationAlarm;
+  readonly alarm: Alarm;
   readonly home: Location;
 }
 

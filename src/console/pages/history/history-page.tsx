@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { type Location, listLocations } from '../../api/generated.js';
+import { type Location, listLocations } from '../../api.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { useLoaded } from '../../ui/use-request.js';

@@ -1,4 +1,4 @@
-import type { LocationAlarm } from '../../api/generated.js';
+import type { Alarm } from '../../api.js';
 import type { ChangeAlarm } from '../board/alarm-changes.js';
 import { AlarmActions } from '../board/alarms/alarm-actions.js';
 import { useAlarmTitle } from '../board/alarms/alarm-title.js';
@@ -12,7 +12,7 @@ export interface ListChanges {
 }
 
 interface OpenAlarmActionsProps {
-  readonly alarm: LocationAlarm;
+  readonly alarm: Alarm;
   readonly locationId: string;
   readonly changes: ListChanges;
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Failure, failureOf } from '../../api/failure.js';
-import type { LocationAlarm } from '../../api/generated.js';
+import type { Alarm } from '../../api.js';
 import { useWords } from '../../console-parts.js';
+import { type Failure, failureOf } from '../../request.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { recordingUrls } from './alarm-pages.js';
 import { HISTORY_WORDS } from './history-words.js';
@@ -10,7 +10,7 @@ import { HISTORY_WORDS } from './history-words.js';
 const URL_VALID_MS = 9 * 60_000;
 
 interface RecordingPlayerProps {
-  readonly alarm: LocationAlarm;
+  readonly alarm: Alarm;
   readonly locationId: string;
   readonly type: 'video' | 'audio';
 }

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Failure, failureOf } from '../../api/failure.js';
 import { useConsole } from '../../console-parts.js';
+import { type Failure, failureOf } from '../../request.js';
 import {
   alarmKey,
   alarmOfMessage,

@@ -1,10 +1,20 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Device, listLocations, moveDevice, type Room } from '../../api/generated.js';
+import {
+  type Device,
+  deletePart,
+  getPart,
+  listLocations,
+  moveDevice,
+  type Room,
+  renamePart,
+  updateRoom,
+} from '../../api.js';
 import { useConsole, useWords } from '../../console-parts.js';
+import { parseExactJson, Refusal, recordOf } from '../../request.js';
 import { ChangeDialog } from '../../ui/change-dialog.js';
 import { useLoaded } from '../../ui/use-request.js';
 import { GroupField, NameField, RoomField } from './fields.js';
-import { type Named, putDevice, putRoom, readTagOf, remove, rename } from './home-changes.js';
+import type { Named } from './home-action.js';
 import type { Home } from './home-data.js';
 import type { HomeRights } from './home-rights.js';
 import { sorted } from './home-tree.js';
@@ -15,6 +25,18 @@ interface ChangeProps {
   readonly rights: HomeRights;
   readonly onDone: (said: string) => void;
   readonly onClose: () => void;
+}
+
+/**
+ * Reads the entity tag of something, for a change that is refused if someone else makes one first.
+ *
+ * @throws Refusal if someone else has already renamed it
+ */
+async function readTagOf(locationId: string, { kind, id, name }: Named): Promise<string> {
+  const { text, tag } = await getPart({ locationId, kind, id });
+  const isSame = recordOf(parseExactJson(text))['name'] === name;
+  if (!isSame) throw new Refusal({ code: 'precondition-failed' });
+  return tag;
 }
 
 /** Reads the entity tag of something when the dialog opens; reads it again if that has failed. */
@@ -40,7 +62,9 @@ export function RenameDialog({ home, named, onDone, onClose }: ChangeProps & { n
     <ChangeDialog
       title={words.renameTitle(named.name)}
       submit={words.save}
-      request={async () => rename(home.location.id, named, name, await readTag())}
+      request={async () =>
+        renamePart({ locationId: home.location.id, ...named }, { name }, await readTag())
+      }
       onDone={() => onDone(words.renamed(name.trim()))}
       onClose={onClose}
     >
@@ -57,7 +81,7 @@ export function RemoveDialog({ home, named, onDone, onClose }: ChangeProps & { n
       title={words.removeTitle(named.name)}
       submit={words.remove}
       isDangerous
-      request={async () => remove(home.location.id, named, await readTag())}
+      request={async () => deletePart({ locationId: home.location.id, ...named }, await readTag())}
       onDone={() => onDone(words.removed(named.name))}
       onClose={onClose}
     >
@@ -74,7 +98,7 @@ export function MoveRoomDialog(props: ChangeProps & { readonly room: Room }) {
     <ChangeDialog
       title={words.moveTitle(room.name)}
       submit={words.move}
-      request={() => putRoom(home.location.id, room, groupId)}
+      request={() => updateRoom({ locationId: home.location.id, roomId: room.id }, { groupId })}
       onDone={() => onDone(words.moved(room.name))}
       onClose={onClose}
     >
@@ -94,11 +118,12 @@ export function MoveDeviceDialog(props: ChangeProps & { readonly device: Device 
     <ChangeDialog
       title={words.moveTitle(device.name)}
       submit={words.move}
-      request={async () => {
-        if (isStaying) return putDevice(device, roomId);
-        const { id, locationId } = device;
-        await moveDevice({ locationId, deviceId: id, deviceMove: { targetLocationId } });
-      }}
+      request={() =>
+        moveDevice(
+          { locationId: device.locationId, deviceId: device.id },
+          isStaying ? { targetRoomId: roomId } : { targetLocationId },
+        )
+      }
       onDone={() => onDone(words.moved(device.name))}
       onClose={onClose}
     >

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { createGroup, createLocation, createRoom, type Location } from '../../api/generated.js';
+import { createGroup, createLocation, createRoom, type Location } from '../../api.js';
 import { useWords } from '../../console-parts.js';
 import { ChangeDialog } from '../../ui/change-dialog.js';
 import { GroupField, NameField, RoomField } from './fields.js';
@@ -20,7 +20,7 @@ export function CreateHomeDialog({ onDone, onClose }: CreateHomeProps) {
     <ChangeDialog
       title={words.newHome}
       submit={words.create}
-      request={() => createLocation({ name: { name } })}
+      request={() => createLocation({ name })}
       onDone={onDone}
       onClose={onClose}
     >
@@ -43,7 +43,7 @@ export function CreateGroupDialog({ home, onDone, onClose }: CreateProps) {
     <ChangeDialog
       title={words.newGroup}
       submit={words.create}
-      request={() => createGroup({ locationId: home.location.id, name: { name } })}
+      request={() => createGroup({ locationId: home.location.id }, { name })}
       onDone={(group) => onDone(words.created(group.name))}
       onClose={onClose}
     >
@@ -63,7 +63,7 @@ export function CreateRoomDialog(props: CreateProps & { readonly groupId: string
     <ChangeDialog
       title={words.newRoom}
       submit={words.create}
-      request={() => createRoom({ locationId: home.location.id, newRoom: { name, groupId } })}
+      request={() => createRoom({ locationId: home.location.id }, { name, groupId })}
       onDone={(room) => onDone(words.created(room.name))}
       onClose={onClose}
     >

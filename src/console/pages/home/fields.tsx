@@ -1,4 +1,4 @@
-import type { Group, Room } from '../../api/generated.js';
+import type { Group, Room } from '../../api.js';
 import { useWords } from '../../console-parts.js';
 import type { Home } from './home-data.js';
 import { sorted } from './home-tree.js';

@@ -1,5 +1,11 @@
-import type { Device, Room } from '../../api/generated.js';
-import type { Named } from './home-changes.js';
+import type { Device, Part, Room } from '../../api.js';
+
+/** Something in a home that has a name. */
+export interface Named {
+  readonly kind: Part['kind'];
+  readonly id: string;
+  readonly name: string;
+}
 
 /** The action of a button of a home; it opens a dialog. */
 export type HomeAction =

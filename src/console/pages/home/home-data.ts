@@ -8,7 +8,7 @@ import {
   listGroups,
   listRooms,
   type Room,
-} from '../../api/generated.js';
+} from '../../api.js';
 import { type Loaded, useLoaded } from '../../ui/use-request.js';
 import type { Presence } from './presence.js';
 

@@ -1,4 +1,4 @@
-import type { Device, Group, Room } from '../../api/generated.js';
+import type { Device, Group, Room } from '../../api.js';
 import type { Session } from '../../session/session.js';
 import type { Home } from './home-data.js';
 import { sorted } from './home-tree.js';

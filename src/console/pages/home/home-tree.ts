@@ -1,4 +1,4 @@
-import type { Device, Group, Room } from '../../api/generated.js';
+import type { Device, Group, Room } from '../../api.js';
 import type { Home } from './home-data.js';
 
 export interface RoomNode {

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { listLocations } from '../../api/generated.js';
+import { listLocations } from '../../api.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { hrefTo } from '../../routing.js';
 import { FailureText } from '../../ui/failure-text.js';

@@ -1,4 +1,5 @@
 import { useCallback, useMemo, useState } from 'preact/hooks';
+import { moveDevice, updateRoom } from '../../api.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { focusHeading } from '../../page-focus.js';
 import { hrefTo } from '../../routing.js';
@@ -7,7 +8,6 @@ import { useChange } from '../../ui/use-request.js';
 import { ActionMenu } from './action-menu.js';
 import type { Dragged } from './drag.js';
 import type { HomeAction } from './home-action.js';
-import { putDevice, putRoom } from './home-changes.js';
 import type { Home } from './home-data.js';
 import { HomeDialog } from './home-dialogs.js';
 import { HomeFrame, type HomeParts } from './home-frame.js';
@@ -45,15 +45,16 @@ function HomeContent({ home, presence, again, onIssued }: HomeParts) {
   const drop = ({ kind, id }: Dragged, targetId: string | null) => {
     const device = kind === 'device' ? home.devices.find((one) => one.id === id) : undefined;
     const room = kind === 'room' ? home.rooms.find((one) => one.id === id) : undefined;
+    const locationId = home.location.id;
     if (device !== undefined && device.roomId !== targetId) {
       change.send(
-        () => putDevice(device, targetId),
+        () => moveDevice({ locationId, deviceId: device.id }, { targetRoomId: targetId }),
         () => done(words.moved(device.name)),
       );
     }
     if (room !== undefined && room.groupId !== targetId) {
       change.send(
-        () => putRoom(home.location.id, room, targetId),
+        () => updateRoom({ locationId, roomId: room.id }, { groupId: targetId }),
         () => done(words.moved(room.name)),
       );
     }

@@ -1,4 +1,4 @@
-import type { Device } from '../../api/generated.js';
+import type { Device } from '../../api.js';
 import { useWords } from '../../console-parts.js';
 import { TimeAgo } from '../../ui/time-ago.js';
 import { HOME_WORDS } from './home-words.js';

@@ -1,6 +1,6 @@
 import { type Signal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import type { Device } from '../../api/generated.js';
+import type { Device } from '../../api.js';
 import { useConsole } from '../../console-parts.js';
 import type { LiveFeed } from '../../live/live-feed.js';
 import type { LiveMessage } from '../../live/messages.js';

@@ -1,4 +1,4 @@
-import type { Device } from '../../api/generated.js';
+import type { Device } from '../../api.js';
 import { useWords } from '../../console-parts.js';
 import { hrefTo } from '../../routing.js';
 import { ActionMenu } from './action-menu.js';

@@ -1,6 +1,6 @@
 import { useId, useRef, useState } from 'preact/hooks';
-import type { Failure } from '../../../api/failure.js';
 import { useConsole, useWords } from '../../../console-parts.js';
+import type { Failure } from '../../../request.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import type { ChangeAlarm } from '../alarm-changes.js';
 import { BOARD_WORDS } from '../board-words.js';

@@ -1,5 +1,5 @@
-import { exactJson, plainText } from '../../../api/exact-json.js';
 import { useWords } from '../../../console-parts.js';
+import { exactJson, plainText } from '../../../request.js';
 import { BOARD_WORDS } from '../board-words.js';
 
 interface CustomDataProps {

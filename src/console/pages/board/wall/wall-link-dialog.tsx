@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { createAccessToken, getOpenApiDocument, type Location } from '../../../api/generated.js';
-import { recordOf } from '../../../api/record.js';
+import { createAccessToken, getOpenApiDocument, type Location } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
+import { recordOf } from '../../../request.js';
 import { hrefTo } from '../../../routing.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { CopiedField } from '../../../ui/copied-text.js';
@@ -59,7 +59,7 @@ function WallLinkForm({ locations, homeId, onCreated, onClose }: WallLinkFormPro
     <ChangeDialog
       title={words.title}
       submit={words.create}
-      request={() => createAccessToken({ newAccessToken: { name, grants: [grant] } })}
+      request={() => createAccessToken({ name, grants: [grant] })}
       onDone={({ token }) => onCreated(address, token)}
       onClose={onClose}
     >

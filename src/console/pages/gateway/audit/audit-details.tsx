@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../../../api/generated.js';
+import type { AuditEvent } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { GrantsText } from '../tokens/token-grants.js';
 import { AUDIT_WORDS } from './audit-words.js';

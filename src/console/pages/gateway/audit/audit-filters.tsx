@@ -1,11 +1,10 @@
-import type { AuditEvent } from '../../../api/generated.js';
 import { useConsole, useWords } from '../../../console-parts.js';
 import { LocationSelect } from '../location-select.js';
 import { AUDIT_WORDS } from './audit-words.js';
 
 /** What the list is limited to; empty texts limit nothing. Times are those of the browser. */
 export interface AuditFilter {
-  readonly action: AuditEvent['action'] | undefined;
+  readonly action: string | undefined;
   readonly location: string;
   readonly actor: string;
   readonly resource: string;
@@ -81,22 +80,20 @@ interface ActionSelectProps {
 function ActionSelect({ value, onChange }: ActionSelectProps) {
   const { language } = useConsole();
   const words = useWords(AUDIT_WORDS);
-  const actions = keysOf(words.actions).toSorted((one, other) =>
-    words.actions[one].localeCompare(words.actions[other], language.current.value),
+  const actions = Object.entries(words.actions).toSorted(([, one], [, other]) =>
+    one.localeCompare(other, language.current.value),
   );
   return (
     <label>
       {words.action}
       <select
         value={value ?? ''}
-        onChange={({ currentTarget }) =>
-          onChange(actions.find((action) => action === currentTarget.value))
-        }
+        onChange={({ currentTarget }) => onChange(currentTarget.value || undefined)}
       >
         <option value="">{words.allActions}</option>
-        {actions.map((action) => (
+        {actions.map(([action, name]) => (
           <option key={action} value={action}>
-            {words.actions[action]}
+            {name}
           </option>
         ))}
       </select>
@@ -121,8 +118,4 @@ function TimeField({ label, value, onChange }: TimeFieldProps) {
       />
     </label>
   );
-}
-
-function keysOf<Key extends string>(table: Readonly<Record<Key, unknown>>): Key[] {
-  return Object.keys(table).filter((key): key is Key => key in table);
 }

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { type AuditEvent, listAuditRecords } from '../../../api/generated.js';
+import { type AuditEvent, listAuditRecords } from '../../../api.js';
 import { useConsole, useWords } from '../../../console-parts.js';
 import { dateTime } from '../../../ui/time-ago.js';
 import { useLoaded } from '../../../ui/use-request.js';

@@ -1,7 +1,6 @@
-import type { AuditEvent } from '../../../api/generated.js';
 import { dictionary } from '../../../words/language.js';
 
-type ActionWords = Readonly<Record<AuditEvent['action'], string>>;
+type ActionWords = Readonly<Record<string, string>>;
 
 const ACTIONS_EN: ActionWords = {
   'location.created': 'Home created',

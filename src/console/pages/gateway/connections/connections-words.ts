@@ -1,10 +1,7 @@
-import type { DeniedConnection } from '../../../api/generated.js';
 import { dictionary } from '../../../words/language.js';
 
-type Code = DeniedConnection['code'];
-
 /** In German; the English words are the gateway's own. */
-export const DENIED_DE: Readonly<Record<Code, string>> = {
+export const DENIED_DE: Readonly<Record<string, string>> = {
   'unknown-user-name': 'Kein Gerät und kein Zugangstoken hat diesen Benutzernamen als ID.',
   'wrong-password':
     'Das Passwort ist nicht das des Geräts oder nicht der Zugangstoken, oder der Token ist abgelaufen.',

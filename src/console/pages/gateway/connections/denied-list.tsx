@@ -1,4 +1,4 @@
-import { type DeniedConnection, listDeniedConnections } from '../../../api/generated.js';
+import { type DeniedConnection, listDeniedConnections } from '../../../api.js';
 import { useConsole, useWords } from '../../../console-parts.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
 import { GATEWAY_WORDS } from '../gateway-words.js';

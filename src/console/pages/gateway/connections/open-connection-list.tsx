@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { type Connection, listConnections } from '../../../api/generated.js';
+import { type Connection, listConnections } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
 import { GATEWAY_WORDS } from '../gateway-words.js';
@@ -97,7 +97,7 @@ function Slowed({ slowed }: { readonly slowed: Connection['slowed'] }) {
 }
 
 function readPage(cursor: string | undefined): Promise<Read> {
-  return listConnections(cursor === undefined ? {} : { cursor });
+  return listConnections({ cursor });
 }
 
 async function readAll(): Promise<Read> {

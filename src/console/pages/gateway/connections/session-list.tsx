@@ -1,4 +1,4 @@
-import { listSessions, type Session } from '../../../api/generated.js';
+import { listSessions, type StoredSession } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { useNumber } from '../../../ui/numbers.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
@@ -14,9 +14,9 @@ export function SessionList() {
   const words = useWords(CONNECTIONS_WORDS);
   const common = useWords(GATEWAY_WORDS);
   const names = useNames();
-  const sessions = useRefreshed(() => listSessions({}), []);
+  const sessions = useRefreshed(listSessions, []);
   const number = useNumber();
-  const columns: readonly Column<Session>[] = [
+  const columns: readonly Column<StoredSession>[] = [
     { head: common.who, cell: ({ principal }) => <PrincipalName {...principal} /> },
     { head: common.clientId, cell: ({ clientId }) => <code class="gateway-id">{clientId}</code> },
     { head: words.state, cell: (session) => <State session={session} /> },
@@ -55,7 +55,7 @@ export function SessionList() {
   );
 }
 
-function State({ session: { connected, awaySince } }: { readonly session: Session }) {
+function State({ session: { connected, awaySince } }: { readonly session: StoredSession }) {
   const words = useWords(CONNECTIONS_WORDS);
   if (connected) return <span class="gateway-good">{words.connected}</span>;
   return (

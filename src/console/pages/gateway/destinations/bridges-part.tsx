@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { type Bridge, deleteBridge, listBridges, listDeadLetters } from '../../../api/generated.js';
+import { type Bridge, deleteBridge, listBridges, listDeadLetters } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { useNumber } from '../../../ui/numbers.js';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { DeadLetter } from '../../../api/generated.js';
+import type { DeadLetter } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { Dialog } from '../../../ui/dialog.js';
 import { FailureText } from '../../../ui/failure-text.js';

@@ -4,7 +4,7 @@ import {
   listOutputs,
   type Output,
   sendOutputDeadLettersAgain,
-} from '../../../api/generated.js';
+} from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
 import { type Column, List } from '../list.js';

@@ -1,7 +1,7 @@
-import { type AdvisedFault, acknowledgeFault, getOpenApiDocument } from '../../../api/generated.js';
-import { recordOf } from '../../../api/record.js';
+import { type AdvisedFault, acknowledgeFault, getOpenApiDocument } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { useFaults } from '../../../live/use-faults.js';
+import { recordOf } from '../../../request.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useChange, useLoaded } from '../../../ui/use-request.js';
 import { GATEWAY_WORDS } from '../gateway-words.js';

@@ -1,11 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Failure, failureOf } from '../../../api/failure.js';
-import {
-  listLocations,
-  listRejectedPublishes,
-  type RejectedPublish,
-} from '../../../api/generated.js';
+import { listLocations, listRejectedPublishes, type RejectedPublish } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
+import { type Failure, failureOf } from '../../../request.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
 import { GATEWAY_WORDS } from '../gateway-words.js';
 import { type Column, List } from '../list.js';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { createDevice } from '../../../api/generated.js';
+import { createDevice } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { CopiedText } from '../../../ui/copied-text.js';
@@ -40,7 +40,7 @@ export function UnknownDevice({ id }: UnknownDeviceProps) {
           title={words.createDevice}
           submit={words.create}
           isIncomplete={locationId === ''}
-          request={() => createDevice({ locationId, newDevice: isId ? { name, id } : { name } })}
+          request={() => createDevice({ locationId }, isId ? { name, id } : { name })}
           onDone={(device) => {
             setIsOpen(false);
             // Under its id the hub publishes already, and the fault ends.

@@ -1,17 +1,17 @@
-import { listGroups, type NewGrant } from '../../../api/generated.js';
+import { type Grant, listGroups } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { useLoaded } from '../../../ui/use-request.js';
 import { LocationSelect } from '../location-select.js';
 import { TOKENS_WORDS } from './tokens-words.js';
 
-type Role = NewGrant['role'];
+type Role = Grant['role'];
 
 /** The least first; the last one, for hubs, stands apart. */
 const ROLES: readonly Role[] = ['viewer', 'responder', 'manager', 'admin', 'publisher'];
 
 interface GrantFieldsProps {
-  readonly grant: NewGrant;
-  readonly onChange: (grant: NewGrant) => void;
+  readonly grant: Grant;
+  readonly onChange: (grant: Grant) => void;
 }
 
 /** Chooses home, group and role of a grant; offers only combinations that the gateway accepts. */

@@ -1,9 +1,5 @@
 import { useState } from 'preact/hooks';
-import {
-  createAccessToken,
-  type IssuedAccessToken,
-  type NewGrant,
-} from '../../../api/generated.js';
+import { createAccessToken, type Grant, type IssuedAccessToken } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { GrantFields } from './grant-fields.js';
@@ -17,10 +13,10 @@ interface NewTokenDialogProps {
 interface NumberedGrant {
   /** Keeps the grant with its fields when another is removed. */
   readonly number: number;
-  readonly grant: NewGrant;
+  readonly grant: Grant;
 }
 
-const LEAST: NewGrant = { location: '*', role: 'viewer' };
+const LEAST: Grant = { location: '*', role: 'viewer' };
 
 /** Asks for the name, grants and expiry of a new access token. */
 export function NewTokenDialog({ onMade, onClose }: NewTokenDialogProps) {
@@ -31,9 +27,9 @@ export function NewTokenDialog({ onMade, onClose }: NewTokenDialogProps) {
   const create = () => {
     const expiresAt = expiry === '' ? null : new Date(expiry).toISOString();
     const newAccessToken = { name, expiresAt, grants: grants.map(({ grant }) => grant) };
-    return createAccessToken({ newAccessToken });
+    return createAccessToken(newAccessToken);
   };
-  const replace = (number: number, grant: NewGrant) =>
+  const replace = (number: number, grant: Grant) =>
     setGrants(grants.map((one) => (one.number === number ? { number, grant } : one)));
   return (
     <ChangeDialog

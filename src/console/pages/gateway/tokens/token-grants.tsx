@@ -1,5 +1,4 @@
-import type { AccessToken } from '../../../api/generated.js';
-import { listGroups } from '../../../api/generated.js';
+import { type AccessToken, listGroups } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { useLoaded } from '../../../ui/use-request.js';
 import { GATEWAY_WORDS } from '../gateway-words.js';

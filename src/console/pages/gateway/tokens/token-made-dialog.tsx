@@ -1,4 +1,4 @@
-import type { IssuedAccessToken } from '../../../api/generated.js';
+import type { IssuedAccessToken } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { CopiedField } from '../../../ui/copied-text.js';
 import { Dialog } from '../../../ui/dialog.js';

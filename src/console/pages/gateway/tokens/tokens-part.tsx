@@ -4,7 +4,7 @@ import {
   deleteAccessToken,
   type IssuedAccessToken,
   listAccessTokens,
-} from '../../../api/generated.js';
+} from '../../../api.js';
 import { useConsole, useWords } from '../../../console-parts.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { dateTime } from '../../../ui/time-ago.js';

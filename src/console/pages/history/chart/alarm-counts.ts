@@ -1,5 +1,5 @@
 import { type Kind, kindOf } from '../../../alarms/kinds.js';
-import { countAlarms } from '../../../api/generated.js';
+import { countAlarms } from '../../../api.js';
 import { searchParameters } from '../alarm-pages.js';
 import type { AlarmSearch } from '../history-search.js';
 
@@ -72,7 +72,7 @@ async function count(
   const { footage: _, ...parameters } = searchParameters({ ...search, fromMs, toMs });
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   const { locationId } = search;
-  const { buckets } = await countAlarms({ locationId, by, timeZone, ...parameters });
+  const { buckets } = await countAlarms({ locationId }, { by, timeZone, ...parameters });
   return buckets.map(({ start, counts }) => bucketOf(Date.parse(start), counts));
 }
 

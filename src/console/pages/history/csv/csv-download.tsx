@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Failure, failureOf } from '../../../api/failure.js';
 import { useConsole, useWords } from '../../../console-parts.js';
+import { type Failure, failureOf } from '../../../request.js';
 import { SEPARATORS } from '../../../ui/csv.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { formatBytes } from '../../../ui/numbers.js';

@@ -1,5 +1,4 @@
-import { HttpError } from '@oazapfts/runtime';
-import { defaults } from '../../../api/generated.js';
+import { exportAlarms } from '../../../api.js';
 import { searchParameters } from '../alarm-pages.js';
 import { ALL_HOMES, type AlarmSearch } from '../history-search.js';
 import { SpreadsheetCsv } from './spreadsheet-csv.js';
@@ -12,7 +11,7 @@ const PIECES_BYTES = 4 * 1024 * 1024;
  *
  * @param separator between two cells
  * @param onBytes receives the number of bytes read so far
- * @throws HttpError with the gateway's answer when it refuses
+ * @throws Refusal with the gateway's answer when it refuses
  */
 export async function readCsv(
   search: AlarmSearch,
@@ -20,21 +19,10 @@ export async function readCsv(
   signal: AbortSignal,
   onBytes: (bytes: number) => void,
 ): Promise<Blob> {
-  const { fetch: send = fetch, baseUrl } = defaults;
-  const query = new URLSearchParams(
-    Object.entries(searchParameters(search)).map(([name, value]) => [name, String(value)]),
-  );
   const { locationId } = search;
-  const home = `care-homes/${encodeURIComponent(locationId)}/`;
-  const path = `${locationId === ALL_HOMES ? '' : home}alarms`;
-  const response = await send(`${baseUrl}/${path}?${query}`, {
-    headers: { Accept: 'text/csv' },
-    signal,
-  });
-  if (!response.ok || response.body === null) {
-    const problem: unknown = await response.json();
-    throw new HttpError(response.status, problem, response.headers);
-  }
+  const at = locationId === ALL_HOMES ? undefined : { locationId };
+  const { body } = await exportAlarms(at, searchParameters(search), { signal });
+  if (body === null) throw new Error('the answer has no body');
   let bytes = 0;
   const counter = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
     transform(piece, controller) {
@@ -43,7 +31,7 @@ export async function readCsv(
       controller.enqueue(piece);
     },
   });
-  const file = response.body
+  const file = body
     .pipeThrough(counter)
     .pipeThrough(new TextDecoderStream())
     .pipeThrough(new SpreadsheetCsv(separator))

@@ -1,5 +1,5 @@
 import { KINDS, KindIcon, KindName } from '../../../alarms/kinds.js';
-import type { Location } from '../../../api/generated.js';
+import type { Location } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { ALARM_STATES } from '../alarm-states.js';
 import { type AlarmSearch, isNarrowed } from '../history-search.js';

@@ -6,7 +6,7 @@ import {
   listGroups,
   listRooms,
   type Room,
-} from '../../../api/generated.js';
+} from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useLoaded } from '../../../ui/use-request.js';

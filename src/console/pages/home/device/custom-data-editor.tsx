@@ -1,5 +1,7 @@
 import { useEffect, useId, useState } from 'preact/hooks';
+import { getCustomData, setCustomData } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
+import type { Tagged } from '../../../request.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useChange, useLoaded } from '../../../ui/use-request.js';
 import { useOnReturn } from '../home-data.js';
@@ -9,9 +11,6 @@ import {
   type CustomDataFault,
   customDataFault,
   MAX_CUSTOM_DATA_BYTES,
-  readCustomData,
-  type StoredCustomData,
-  writeCustomData,
 } from './custom-data.js';
 import { DEVICE_WORDS } from './device-words.js';
 
@@ -25,7 +24,7 @@ interface CustomDataEditorProps {
 export function CustomDataEditor({ locationId, deviceId, mayChange }: CustomDataEditorProps) {
   const words = useWords(DEVICE_WORDS);
   const key = { locationId, deviceId };
-  const stored = useLoaded(() => readCustomData(key), [locationId, deviceId]);
+  const stored = useLoaded(() => getCustomData(key), [locationId, deviceId]);
   useOnReturn(stored.again);
   return (
     <section aria-label={words.customData}>
@@ -45,9 +44,9 @@ export function CustomDataEditor({ locationId, deviceId, mayChange }: CustomData
 }
 
 interface EditorProps {
-  readonly stored: StoredCustomData;
+  readonly stored: Tagged;
   readonly keyOfDevice: { readonly locationId: string; readonly deviceId: string };
-  readonly onSaved: (stored: StoredCustomData) => void;
+  readonly onSaved: (stored: Tagged) => void;
   /** Called when someone else has stored something meanwhile. */
   readonly onStale: () => void;
 }
@@ -56,7 +55,7 @@ function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
   const words = useWords(DEVICE_WORDS);
   const hintId = useId();
   // Undefined: unchanged, so it shows what is stored, even when someone else changes it.
-  const [typed, setTyped] = useState<StoredCustomData>();
+  const [typed, setTyped] = useState<Tagged>();
   const [isSaved, setSaved] = useState(false);
   const change = useChange();
   const { text, tag } = typed ?? stored;
@@ -70,7 +69,7 @@ function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
   const save = (baseTag = tag) => {
     if (!maySave) return;
     change.send(
-      () => writeCustomData(keyOfDevice, text, baseTag),
+      () => setCustomData(keyOfDevice, text, baseTag),
       (saved) => {
         // Text typed since then is not saved yet.
         setTyped((now) => (now?.text === text ? undefined : now && { ...now, tag: saved.tag }));

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { KindIcon, KindName } from '../../../alarms/kinds.js';
-import { listDeviceAlarms } from '../../../api/generated.js';
+import { listDeviceAlarms } from '../../../api.js';
 import { useConsole, useWords } from '../../../console-parts.js';
 import type { LiveFeed } from '../../../live/live-feed.js';
 import { hrefTo } from '../../../routing.js';
@@ -24,7 +24,7 @@ export function DeviceAlarms({ locationId, deviceId, feed }: DeviceAlarmsProps) 
   const { language } = useConsole();
   const words = useWords(DEVICE_WORDS);
   const alarms = useLoaded(
-    () => listDeviceAlarms({ locationId, deviceId, limit: SHOWN_ALARMS }),
+    () => listDeviceAlarms({ locationId, deviceId }, { limit: SHOWN_ALARMS }),
     [locationId, deviceId],
   );
   const { again } = alarms;

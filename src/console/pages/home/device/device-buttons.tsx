@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { type Device, replaceDeviceSecret } from '../../../api/generated.js';
+import { type Device, replaceDeviceSecret } from '../../../api.js';
 import { useConsole, useWords } from '../../../console-parts.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import type { HomeAction } from '../home-action.js';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Device } from '../../../api/generated.js';
+import type { Device } from '../../../api.js';
 import { useConsole, useWords } from '../../../console-parts.js';
 import { CopiedText } from '../../../ui/copied-text.js';
 import { dateTime, TimeAgo } from '../../../ui/time-ago.js';

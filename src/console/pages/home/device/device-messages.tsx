@@ -1,5 +1,5 @@
-import { exactJson } from '../../../api/exact-json.js';
 import { useConsole, useWords } from '../../../console-parts.js';
+import { exactJson } from '../../../request.js';
 import { dateTime } from '../../../ui/time-ago.js';
 import type { DeviceStream, StreamedMessage } from './device-stream.js';
 import { DEVICE_WORDS } from './device-words.js';

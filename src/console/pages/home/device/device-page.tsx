@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { Device } from '../../../api/generated.js';
+import type { Device } from '../../../api.js';
 import { useConsole, useWords } from '../../../console-parts.js';
 import type { Home } from '../home-data.js';
 import { HomeFrame, type HomeParts } from '../home-frame.js';

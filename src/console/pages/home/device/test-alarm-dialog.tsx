@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { KIND_WORDS, KINDS, type Kind, kindOf } from '../../../alarms/kinds.js';
-import { type Device, raiseTestAlarm } from '../../../api/generated.js';
+import { type Device, raiseTestAlarm } from '../../../api.js';
 import { useWords } from '../../../console-parts.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { DEVICE_WORDS } from './device-words.js';
@@ -21,7 +21,7 @@ export function TestAlarmDialog({ device, onDone, onClose }: TestAlarmDialogProp
     <ChangeDialog
       title={words.testAlarmTitle(name)}
       submit={words.testAlarmConfirm}
-      request={() => raiseTestAlarm({ locationId, deviceId: id, newTestAlarm: { kind } })}
+      request={() => raiseTestAlarm({ locationId, deviceId: id }, { kind })}
       onDone={() => onDone(words.testAlarmSent)}
       onClose={onClose}
     >

@@ -1,6 +1,6 @@
 import '../../../ui/card-table.css';
 import { useEffect, useState } from 'preact/hooks';
-import { beginDrill, type Drill, getLocation, listDrills } from '../../../api/generated.js';
+import { beginDrill, type Drill, getLocation, listDrills } from '../../../api.js';
 import { useConsole, useWords } from '../../../console-parts.js';
 import { hrefTo } from '../../../routing.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
@@ -56,7 +56,7 @@ export function DrillsPage({ locationId }: { readonly locationId: string }) {
         <ChangeDialog
           title={words.beginTitle(home?.name ?? '')}
           submit={words.begin}
-          request={() => beginDrill({ locationId, newDrill: {} })}
+          request={() => beginDrill({ locationId })}
           onDone={() => {
             setAsking(false);
             setSaid(words.begun);

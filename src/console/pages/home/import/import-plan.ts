@@ -1,4 +1,4 @@
-import type { Room } from '../../../api/generated.js';
+import type { Room } from '../../../api.js';
 import type { Home } from '../home-data.js';
 import type { CsvFault, DeviceCsv, DeviceLine } from './device-csv.js';
 

@@ -1,15 +1,14 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
-import { ANY_TAG } from '../../../api/entity-tag.js';
-import { type Failure, failureOf } from '../../../api/failure.js';
 import {
   createGroup,
   createRoom,
   listGroups,
   listRooms,
   type Room,
+  setCustomData,
   updateRoom,
-} from '../../../api/generated.js';
-import { writeCustomData } from '../device/custom-data.js';
+} from '../../../api.js';
+import { ANY_TAG, type Failure, failureOf } from '../../../request.js';
 import { type IssuedDevice, issueDevice, newDeviceId } from '../issued/issue-device.js';
 
 interface ImportedLine {
@@ -101,7 +100,7 @@ export class ImportRun {
       const room = await this.#roomOf(next, places);
       const device = await issueDevice(locationId, { id, name, room });
       if (customData !== '') {
-        await writeCustomData({ locationId, deviceId: id }, customData, ANY_TAG);
+        await setCustomData({ locationId, deviceId: id }, customData, ANY_TAG);
       }
       this.#pending = this.#pending.slice(1);
       this.#show({ issued: [...this.#state.peek().issued, device], rest: this.#pending });
@@ -114,15 +113,15 @@ export class ImportRun {
     const locationId = this.#locationId;
     let groupId = group === '' ? this.#groupId : places.groups.get(group);
     if (groupId === undefined) {
-      groupId = (await createGroup({ locationId, name: { name: group } })).id;
+      groupId = (await createGroup({ locationId }, { name: group })).id;
       places.groups.set(group, groupId);
     }
     const known = places.rooms.get(name);
     if (known !== undefined && (group === '' || known.groupId === groupId)) return known;
     const room =
       known === undefined
-        ? await createRoom({ locationId, newRoom: { name, groupId } })
-        : await updateRoom({ locationId, roomId: known.id, roomChange: { groupId } });
+        ? await createRoom({ locationId }, { name, groupId })
+        : await updateRoom({ locationId, roomId: known.id }, { groupId });
     places.rooms.set(name, room);
     if (known === undefined) this.#show({ roomsMade: [...this.#state.peek().roomsMade, name] });
     return room;

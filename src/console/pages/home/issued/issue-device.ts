@@ -1,5 +1,5 @@
-import { type Failure, failureOf } from '../../../api/failure.js';
-import { createDevice, moveDevice, replaceDeviceSecret } from '../../../api/generated.js';
+import { createDevice, moveDevice, replaceDeviceSecret } from '../../../api.js';
+import { type Failure, failureOf } from '../../../request.js';
 
 /** A device to create. */
 interface WantedDevice {
@@ -33,7 +33,7 @@ export async function issueDevice(
   const issued = { id, name, secret };
   if (room === undefined) return { ...issued, roomName: undefined, moveFailure: undefined };
   try {
-    await moveDevice({ locationId, deviceId: id, deviceMove: { targetRoomId: room.id } });
+    await moveDevice({ locationId, deviceId: id }, { targetRoomId: room.id });
   } catch (error) {
     return { ...issued, roomName: undefined, moveFailure: failureOf(error) };
   }
@@ -42,7 +42,7 @@ export async function issueDevice(
 
 async function createdSecret(locationId: string, id: string, name: string): Promise<string> {
   try {
-    return (await createDevice({ locationId, newDevice: { id, name } })).secret;
+    return (await createDevice({ locationId }, { id, name })).secret;
   } catch (error) {
     // No other device has this id: an earlier attempt created it, and the answer was lost.
     if (failureOf(error).code !== 'device-id-in-use') throw error;

@@ -1,5 +1,5 @@
-import { getAsyncApiDocument } from '../../../api/generated.js';
-import { recordOf } from '../../../api/record.js';
+import { getAsyncApiDocument } from '../../../api.js';
+import { recordOf } from '../../../request.js';
 import { type MqttPorts, USUAL_PORTS } from './setup-text.js';
 
 /** Reads the gateway's ports for MQTT from its description. */
