@@ -1,8 +1,9 @@
 /**
- * Aedes admits clients, names them, ends a client when another takes its id, and keeps their wills.
+ * Aedes, the embedded broker: it admits clients, gives them their names, ends a client whose id another one takes, and
+ * keeps the time of their wills.
  *
- * It knows an authenticated client by its session key, and sees only its CONNECT, its DISCONNECT and its end. All other
- * traffic bypasses it, in both directions (docs/internals/dependency-faults.md).
+ * Of a client it sees the CONNECT, the DISCONNECT and the end; its name is the key of its session. All other packets go
+ * past it, in both directions, because its queues would lose alarms (docs/internals/dependency-faults.md).
  */
 import { Duplex } from 'node:stream';
 import { Aedes } from 'aedes';

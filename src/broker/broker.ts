@@ -159,8 +159,8 @@ export class Broker {
   /**
    * Counts a connection of a principal that has logged in.
    *
-   * The connection that it takes over makes room for it [MQTT-3.1.4-2]. So does one that has missed its keep-alive: after
-   * a network failure, a client without a fixed client id leaves half-open connections behind.
+   * At the limit, the connection that it takes over makes room for it [MQTT-3.1.4-2], or one that has missed its
+   * keep-alive: after a network failure, a client without a fixed client id leaves half-open connections behind.
    *
    * @throws ConnectError
    */

@@ -15,7 +15,7 @@ export interface Message extends Audience {
   payload: Buffer;
   /** By the steady clock, which decides expiry and `late`. */
   readonly receivedAtMs: number;
-  /** Undefined: 1. */
+  /** 1 if left out. */
   readonly qos?: QoS | undefined;
   readonly retain?: boolean | undefined;
   readonly properties?: MessageProperties | undefined;

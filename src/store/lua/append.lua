@@ -130,7 +130,7 @@ for at, row in ipairs(new) do
   if row[10] then
     local receipts = receiptKey(row, row[10][5])
     redis.call('HSET', receipts, row[10][1], receiptsInBatch[row[8] .. row[10][1]])
-    -- The slot of its receipts, the one in which they are still looked for, and as long for a store that was away.
+    -- Three slots: its own, the next, in which its receipts are still looked for, and one for a store that was away.
     if isNew[receipts] then redis.call('PEXPIRE', receipts, 3 * RECEIPTS_KEPT_MS) end
     isNew[receipts] = nil
   end
