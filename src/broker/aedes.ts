@@ -1,6 +1,6 @@
 /**
  * Aedes, the embedded broker: it admits clients, gives them their names, ends a client whose id another one takes, and
- * keeps the time of their wills.
+ * says when a will is due.
  *
  * Of a client it sees the CONNECT, the DISCONNECT and the end; its name is the key of its session. All other packets go
  * past it, in both directions, because its queues would lose alarms (docs/internals/dependency-faults.md).
