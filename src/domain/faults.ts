@@ -207,8 +207,8 @@ export const FAULTS = {
       'Zu viele Verbindungen, weitere werden abgewiesen.\nEin Client öffnet Verbindungen und schließt sie nicht, oder mehrere teilen sich Zugangsdaten (`too-many-connections`).',
     ],
     gatewayFull: [
-      'Nearly all connections of the gateway are in use: further ones are refused.\nRaise `LimitNOFILE` or `limits.total.connections` (`gateway-full`).',
-      'Fast alle Verbindungen des Gateways sind belegt, weitere werden abgewiesen.\nErhöhen Sie `LimitNOFILE` oder `limits.total.connections` (`gateway-full`).',
+      'Nearly all connections of the gateway are in use: further ones are refused.\nRaise `LimitNOFILE`; 50,000 connections are the most (`gateway-full`).',
+      'Fast alle Verbindungen des Gateways sind belegt, weitere werden abgewiesen.\nErhöhen Sie `LimitNOFILE`; 50.000 Verbindungen sind das Höchste (`gateway-full`).',
     ],
     tooManyNewcomers: [
       'Too many connections without a login: the oldest of them are closed.\nThese addresses open connections on which no complete CONNECT follows: find out why.',
@@ -243,16 +243,16 @@ export const FAULTS = {
       'Zu viele ungelesene Bytes; eine Verbindung, die fünf Sekunden lang nichts abnimmt, wird geschlossen.\nEin Empfänger hängt, oder das Netz ist zu langsam für ihn. Alarme einer dauerhaften Sitzung warten; Nachrichten mit QoS 0 verpasst er.',
     ],
     tooManyRetained: [
-      'Too many retained messages: further ones are forwarded and not retained.\nUse fewer topics or smaller values, or raise `limits.device.retainedTopics` or `limits.device.retainedBytes`.',
-      'Zu viele aufbewahrte Nachrichten (retained), weitere werden nur weitergeleitet.\nVerwenden Sie weniger Topics oder kleinere Werte, oder erhöhen Sie `limits.device.retainedTopics` oder `limits.device.retainedBytes`.',
+      'Too many retained messages: further ones are forwarded and not retained.\nUse fewer topics or smaller values: a device may have 500 retained messages, and 4 MiB.',
+      'Zu viele aufbewahrte Nachrichten (retained), weitere werden nur weitergeleitet.\nVerwenden Sie weniger Topics oder kleinere Werte: Ein Gerät darf 500 aufbewahrte Nachrichten haben, und 4 MiB.',
     ],
     tooManyRecordings: [
       'Too many recordings: further ones are refused.\nRaise `limits.device.footageBytes`, or shorten `history.retentionDays`.',
       'Zu viele Aufnahmen, weitere werden abgewiesen.\nErhöhen Sie `limits.device.footageBytes`, oder verkürzen Sie `history.retentionDays`.',
     ],
     deviceSlowed: [
-      'A device is slowed to its limit of {limit}.\nIt sends more than such a device should: look at what it sends. If it connects again and again, check its network, and whether two clients use its client id. If it stands for many sensors, give it limits of its own.',
-      'Ein Gerät wird auf seine Grenze von {limit} gebremst.\nEs sendet mehr, als ein Gerät wie dieses sollte: Sehen Sie nach, was. Verbindet es sich immer wieder, prüfen Sie sein Netz, und ob zwei Clients seine Client-ID haben. Steht es für viele Sensoren, geben Sie ihm eigene Grenzen.',
+      'A device is slowed to its limit of {limit}.\nIt sends more than such a device should: look at what it sends. If it connects again and again, check its network, and whether two clients use its client id. If it stands for many sensors, raise `limits.device`.',
+      'Ein Gerät wird auf seine Grenze von {limit} gebremst.\nEs sendet mehr, als ein Gerät wie dieses sollte: Sehen Sie nach, was. Verbindet es sich immer wieder, prüfen Sie sein Netz, und ob zwei Clients seine Client-ID haben. Steht es für viele Sensoren, erhöhen Sie `limits.device`.',
     ],
     tokenSlowed: [
       'An access token is slowed to its limit of {limit}.\nIts client sends more commands than it should, or subscribes or connects again and again.',
