@@ -1,7 +1,7 @@
 /** The composition root: every part once, in the order of its start. */
 import type { Logger } from 'pino';
 import { openBridges } from './bridge/bridges.js';
-import { EventStreaming } from './broker/event-streams.js';
+import { EventStreams } from './broker/event-streams.js';
 import { type BrokerParts, openBroker } from './broker/open.js';
 import type { Config } from './config/schema.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
@@ -103,7 +103,7 @@ export class Gateway {
     const status = new GatewayStatus(delivery.forwarder, health, version, now);
     releasers.add(() => status.stop());
     const footage = await openFootage(foundation, storage.audit, site);
-    const events = new EventStreaming(foundation, storage, site, delivery, brokers);
+    const events = new EventStreams(foundation, storage, site, delivery, brokers);
     const app = openHttp(foundation, {
       storage,
       site,

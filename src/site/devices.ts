@@ -5,8 +5,19 @@ import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { SiteChanges } from './site-changes.js';
-import type { SiteModel } from './site-model.js';
-import type { DeviceChange, DeviceKey, DevicePlace } from './site-store.js';
+import type { DeviceKey, SiteModel } from './site-model.js';
+
+/** The place of a device. */
+export interface DevicePlace {
+  readonly locationId: string;
+  readonly roomId: string | null;
+}
+
+/** A change of a device: undefined parts stay. */
+export interface DeviceChange {
+  readonly name?: string | undefined;
+  readonly supervision?: { readonly silentAfterSeconds?: number | null | undefined } | undefined;
+}
 
 /** Custom data of a device without any. */
 const NO_CUSTOM_DATA = '{}';

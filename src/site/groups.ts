@@ -3,8 +3,7 @@ import type { Group } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { Actor } from './audit-trail.js';
 import type { SiteChanges } from './site-changes.js';
-import type { SiteModel } from './site-model.js';
-import type { GroupKey } from './site-store.js';
+import type { GroupKey, SiteModel } from './site-model.js';
 
 /** The groups of the site. Names are already parsed (`parseText`). */
 export class Groups {

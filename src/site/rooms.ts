@@ -3,8 +3,13 @@ import type { Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { Actor } from './audit-trail.js';
 import type { SiteChanges } from './site-changes.js';
-import type { SiteModel } from './site-model.js';
-import type { RoomChange, RoomKey } from './site-store.js';
+import type { RoomKey, SiteModel } from './site-model.js';
+
+/** A change of a room: undefined parts stay; `null` takes the room out of its group. */
+export interface RoomChange {
+  readonly name?: string | undefined;
+  readonly groupId?: string | null | undefined;
+}
 
 /** The rooms of the site. Names are already parsed (`parseText`). */
 export class Rooms {

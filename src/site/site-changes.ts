@@ -3,13 +3,13 @@ import type { Logger } from 'pino';
 import { fault, faultWords } from '../domain/fault.js';
 import type { RecordChange } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import type { SiteStoreRedis } from '../store/site/site-store.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { Health } from './health/health.js';
 import type { StoreHeadroom } from './health/store-headroom.js';
 import { announce, noteConcerned, noteSite } from './site-announcements.js';
 import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
-import type { SiteStore } from './site-store.js';
 import { StoreTurns } from './store-turns.js';
 
 const RETRY_AFTER_MS = 500;
@@ -18,7 +18,7 @@ const MAX_LOGGED_IDS = 100;
 const MAX_ATTEMPTS = 10;
 
 export interface SiteChangesOptions {
-  readonly store: SiteStore;
+  readonly store: SiteStoreRedis;
   readonly model: SiteModel;
   readonly events: SiteEvents;
   readonly health: Pick<Health, 'report'>;

@@ -8,9 +8,36 @@ import type {
   RecordKind,
   RecordOfKind,
   Room,
+  SiteRecords,
 } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import type { DeviceKey, GroupKey, RoomKey, SiteState } from './site-store.js';
+
+/** The site as stored, as far as it is readable. */
+export interface SiteState {
+  readonly records: SiteRecords;
+  /** The records that lack what their kind must hold: `location:<id>`, of devices and tokens the `principalKey`. */
+  readonly unreadable: ReadonlySet<string>;
+  /** How many changes the site has had, by any gateway. */
+  readonly revision: number;
+}
+
+/** A device, and the location to look for it in. */
+export interface DeviceKey {
+  readonly locationId: string;
+  readonly deviceId: string;
+}
+
+/** A room, and the location to look for it in. */
+export interface RoomKey {
+  readonly locationId: string;
+  readonly roomId: string;
+}
+
+/** A group, and the location to look for it in. */
+export interface GroupKey {
+  readonly locationId: string;
+  readonly groupId: string;
+}
 
 type RecordsById = { readonly [K in RecordKind]: Map<string, RecordOfKind[K]> };
 

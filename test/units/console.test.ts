@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { FAILURES } from '../../src/bridge/failures.js';
+import { DENIED_REASONS } from '../../src/broker/connection-list.js';
 import { exactJson, parseExactJson, plainText } from '../../src/console/api/exact-json.js';
 import { type Device, defaults, type Room } from '../../src/console/api/generated.js';
 import { GatewayClock } from '../../src/console/live/gateway-clock.js';
@@ -37,7 +38,6 @@ import { csvText } from '../../src/console/ui/csv.js';
 import { ago } from '../../src/console/ui/time-ago.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarm.js';
 import { FAULT_SUBJECTS, faultWords } from '../../src/domain/fault.js';
-import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 
 describe('counts of alarms', () => {

@@ -1,5 +1,5 @@
-import type { AccessTokens } from '../access/access-tokens.js';
-import type { SiteModel } from '../site-model.js';
+import type { AccessTokens } from './access/access-tokens.js';
+import type { SiteModel } from './site-model.js';
 
 export const DESTINATION_TYPES = ['session', 'bridge', 'webhook'] as const;
 
