@@ -145,28 +145,28 @@ export class Gateway {
     releasers.every(DAY_MS, () => health.report('runtime', found()));
   }
 
-  #startTokenExpiry({ accessTokens, events }: SiteParts): void {
+  #startTokenExpiry({ accessTokens, changes }: SiteParts): void {
     const { log, releasers } = this.#foundation;
-    const expiry = new TokenExpiry({ accessTokens, events, log });
+    const expiry = new TokenExpiry({ accessTokens, changes, log });
     releasers.every(EXPIRY_CHECK_MS, () => expiry.check());
   }
 }
 
 /** Ends or renews connections, sessions and retained messages after a change of the site. */
 export function followSite(
-  { events, accessTokens }: SiteParts,
+  { changes, accessTokens }: SiteParts,
   { sessions, retained }: DeliveryParts,
   { presence, unreadable }: IngestParts,
   { supervision }: WatchParts,
   { broker, flows }: BrokerParts,
   log: Logger,
 ): void {
-  events.on('tokenChanged', (id) => {
+  changes.on('tokenChanged', (id) => {
     accessTokens.changed(id);
     presence.hubChanged(id);
   });
-  events.on('credentialEnded', (principal) => broker.disconnect(principal));
-  events.on('principalRemoved', (principal) => {
+  changes.on('credentialEnded', (principal) => broker.disconnect(principal));
+  changes.on('principalRemoved', (principal) => {
     flows.forget(principal);
     sessions.discardAllOf(principal).catch((error: unknown) => {
       log.warn({ principal, err: error }, 'failed to tidy up after a change');
@@ -174,18 +174,18 @@ export function followSite(
   });
   // A command given at the old place must not run at another.
   const forgetRetainedOf = ({ id, locationId }: Device) => retained.forget(id, locationId);
-  events.on('deviceDeleted', (device) => {
+  changes.on('deviceDeleted', (device) => {
     presence.removed(device);
     unreadable.deviceIds.delete(device.id);
     supervision.removed(device.id);
     forgetRetainedOf(device);
   });
-  events.on('deviceMoved', ({ before, after }) => {
+  changes.on('deviceMoved', ({ before, after }) => {
     presence.left(before);
     forgetRetainedOf(before);
     presence.changed(after.id);
   });
-  events.on('deviceChanged', (deviceId) => presence.changed(deviceId));
+  changes.on('deviceChanged', (deviceId) => presence.changed(deviceId));
 }
 
 /** When Node.js ends the support of its LTS releases (nodejs.org/en/about/previous-releases). */

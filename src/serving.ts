@@ -62,10 +62,7 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     bridges: () => bridges.statuses(),
   });
   return createHttpApp({
-    locations: site.locations,
-    groups: site.groups,
-    rooms: site.rooms,
-    devices: site.devices,
+    operations: site.operations,
     accessTokens: site.accessTokens,
     model: site.model,
     history: storage.alarms,

@@ -10,7 +10,7 @@ import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
 import { SHARE_PREFIX } from '../domain/topics.js';
 import type { AccessTokens } from '../site/access/access-tokens.js';
 import type { FailedLogins } from '../site/access/failed-logins.js';
-import type { Devices } from '../site/devices.js';
+import type { SiteModel } from '../site/site-model.js';
 import type { Broker } from './broker.js';
 import type { Client, Login } from './client.js';
 import { ConnectError, type ConnectRequest } from './connect.js';
@@ -20,7 +20,7 @@ import type { Flows } from './flow.js';
 const RESERVED_PREFIXES = [BRIDGE_CLIENT_ID_PREFIX, WEBHOOK_CLIENT_ID_PREFIX, SHARE_PREFIX];
 
 export interface LoginsOptions {
-  readonly devices: Devices;
+  readonly model: SiteModel;
   readonly accessTokens: AccessTokens;
   readonly sessions: Sessions;
   readonly failedLogins: FailedLogins;
@@ -92,12 +92,12 @@ export class Logins {
     username: string | undefined,
     password: Uint8Array | undefined,
   ): Promise<Principal> {
-    const { devices, accessTokens, failedLogins, isKnown } = this.#options;
+    const { model, accessTokens, failedLogins, isKnown } = this.#options;
     if (username === undefined || password === undefined) {
       throw new ConnectError('no-credentials');
     }
     const name = username.toLowerCase();
-    const device = devices.authenticate(name, password);
+    const device = model.authenticated(name, password);
     const principal: Principal | undefined =
       device === undefined
         ? accessTokens.authenticatePair(name, password)

@@ -28,7 +28,7 @@ export async function openBroker(
   { router, sessions, retained }: DeliveryParts,
   { publishes, commands, alarmStates, presence, hubs }: IngestParts,
 ) {
-  const { model, devices, accessTokens, watch, limits } = site;
+  const { model, accessTokens, watch, limits } = site;
   const { maxPacketBytes, maxKeepAliveSeconds } = config.mqtt;
   const isKnown = (id: string) =>
     model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
@@ -37,7 +37,7 @@ export async function openBroker(
   const maxOfTokens = config.limits.total.persistentSessions;
   const sessionQuota = new SessionQuota({ sessions, quotas: limits, maxOfTokens, watch });
   const logins = new Logins({
-    devices,
+    model,
     accessTokens,
     sessions,
     failedLogins: new FailedLogins(FREE_FAILURES, watch, elapsed),

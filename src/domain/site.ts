@@ -74,10 +74,8 @@ export const RECORD_KINDS = ['location', 'group', 'room', 'device', 'access-toke
 export type RecordKind = (typeof RECORD_KINDS)[number];
 
 /** One record before and after a change; undefined while it does not exist. */
-export type RecordChange<Kind extends RecordKind = RecordKind> = {
-  readonly [K in Kind]: {
-    readonly kind: K;
-    readonly before: RecordOfKind[K] | undefined;
-    readonly after: RecordOfKind[K] | undefined;
-  };
-}[Kind];
+export interface RecordChange<Kind extends RecordKind = RecordKind> {
+  readonly kind: Kind;
+  readonly before: RecordOfKind[Kind] | undefined;
+  readonly after: RecordOfKind[Kind] | undefined;
+}

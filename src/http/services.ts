@@ -13,12 +13,9 @@ import type { Outputs } from '../outputs/outputs.js';
 import type { AccessTokens } from '../site/access/access-tokens.js';
 import type { Denials } from '../site/access/denials.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
-import type { Devices } from '../site/devices.js';
 import type { Footage } from '../site/footage.js';
-import type { Groups } from '../site/groups.js';
 import type { Health } from '../site/health/health.js';
-import type { Locations } from '../site/locations.js';
-import type { Rooms } from '../site/rooms.js';
+import type { Operations } from '../site/operations.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { AuditStore } from '../store/audit.js';
 import type { AlarmHistory } from '../store/history/alarm-history.js';
@@ -28,10 +25,7 @@ import type { Supervision } from '../watch/supervision.js';
 import type { BuiltFiles } from './files.js';
 
 export interface HttpServices {
-  readonly locations: Locations;
-  readonly groups: Groups;
-  readonly rooms: Rooms;
-  readonly devices: Devices;
+  readonly operations: Operations;
   readonly accessTokens: AccessTokens;
   readonly model: SiteModel;
   readonly history: AlarmHistory;

@@ -8,12 +8,8 @@ import type { Storage } from '../store/open.js';
 import { AccessTokens, firstTokenEntry, TokenUse } from './access/access-tokens.js';
 import { Denials } from './access/denials.js';
 import { QUOTA_CHECK_MS, QuotaWatch } from './access/quota-watch.js';
-import { Devices } from './devices.js';
-import { Groups } from './groups.js';
-import { Locations } from './locations.js';
-import { Rooms } from './rooms.js';
-import { SiteChanges } from './site-changes.js';
-import { SiteEvents } from './site-events.js';
+import { SiteChanges } from './changes.js';
+import { Operations } from './operations.js';
 import { SiteModel } from './site-model.js';
 
 const TOKEN_USE_SAVED_MS = 60_000;
@@ -30,18 +26,7 @@ export async function openSite(foundation: Foundation, storage: Storage) {
   denials.start();
   releasers.add(() => denials.stop());
   const model = new SiteModel();
-  const events = new SiteEvents((err) =>
-    log.error({ err }, 'failed to act on a change of the site'),
-  );
-  const changes = new SiteChanges({
-    store,
-    model,
-    events,
-    health,
-    headroom,
-    log,
-    now,
-  });
+  const changes = new SiteChanges({ store, model, health, headroom, log, now });
   releasers.add(() => changes.stop());
   await changes.start();
   storage.witness.followSite(() => ({ ...model.recordCounts(), change: changes.revision }));
@@ -53,11 +38,8 @@ export async function openSite(foundation: Foundation, storage: Storage) {
   releasers.every(QUOTA_CHECK_MS, () => watch.check());
   return {
     model,
-    events,
-    locations: new Locations(changes, model),
-    groups: new Groups(changes, model),
-    rooms: new Rooms(changes, model),
-    devices: new Devices(changes, model, now),
+    changes,
+    operations: new Operations(changes, model, now),
     accessTokens: new AccessTokens(changes, model, adminToken, use, now),
     limits: principalLimits(config.limits),
     watch,

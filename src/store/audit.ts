@@ -250,8 +250,7 @@ function matches(query: AuditQuery, record: AuditRecord): boolean {
     actions.includes(record.action) &&
     record.atMs > afterMs &&
     record.atMs < beforeMs &&
-    (locationId === undefined ||
-      [record.locationId, details['targetLocationId']].includes(locationId)) &&
+    (locationId === undefined || [record.locationId, details['locationId']].includes(locationId)) &&
     (actorId === undefined || record.actor.id === actorId) &&
     (resourceId === undefined ||
       record.resourceId === resourceId ||

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { principalKey } from '../../src/domain/grants.js';
 import type { AccessToken, Device } from '../../src/domain/site.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
-import { Devices } from '../../src/site/devices.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
+import { Operations } from '../../src/site/operations.js';
 import { InvalidPublishStoreRedis } from '../../src/store/lists.js';
 import { PresenceStoreRedis } from '../../src/store/site/kept.js';
 import { Store } from '../../src/store/store.js';
@@ -65,7 +65,7 @@ it('refuses a kind whose records were overwritten, and does not change it', asyn
   });
   const counters = [`${keys.sitePrefix}sequence:audit`, keys.siteRevision];
   const before = await redis.mget(counters);
-  const renaming = new Devices(world.changes, world.model, () => 1).change(
+  const renaming = new Operations(world.changes, world.model, () => 1).changeDevice(
     GATEWAY_ACTOR,
     { locationId: location.id, deviceId: device.id },
     { name: 'Bett 2' },
@@ -162,13 +162,13 @@ it('reports how many records are unreadable, and logs their ids', async () => {
 
 it('ends only a credential when its record turns out unreadable', async () => {
   const world = await SiteWorld.create(server);
-  const { redis, keys, device, token, events } = world;
+  const { redis, keys, device, token, changes } = world;
   const devices = keys.siteRecords('device');
   await world.changes.start();
   const ended: string[] = [];
   const removed: string[] = [];
-  events.on('credentialEnded', (principal) => ended.push(principal));
-  events.on('principalRemoved', (principal) => removed.push(principal));
+  changes.on('credentialEnded', (principal) => ended.push(principal));
+  changes.on('principalRemoved', (principal) => removed.push(principal));
   await world.rewrite('access-token', token.id, { grants: 'x' });
   await redis.hset(devices, device.id, 'x');
   await world.changes.start();
@@ -185,7 +185,7 @@ it('announces changes that a reload finds', async () => {
   const world = await SiteWorld.create(server);
   await world.changes.start();
   const changed: string[] = [];
-  world.events.on('deviceChanged', (id) => changed.push(id));
+  world.changes.on('deviceChanged', (id) => changed.push(id));
   await world.rewrite('room', world.room.id, { name: 'Süd' });
   await world.changes.start();
   expect(changed).toEqual([world.placed.id]);

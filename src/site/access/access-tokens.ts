@@ -4,12 +4,10 @@ import { hashSecret, newSecret, secretMatches } from '../../domain/credentials.j
 import { type Grant, type Principal, principalKey } from '../../domain/grants.js';
 import { newId } from '../../domain/ids.js';
 import type { AccessToken } from '../../domain/site.js';
-import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import { oneAtATime } from '../../releasers.js';
 import { type Actor, type AuditEntry, GATEWAY_ACTOR } from '../audit-trail.js';
-import type { SiteChanges } from '../site-changes.js';
-import type { SiteEvents } from '../site-events.js';
+import type { SiteChanges } from '../changes.js';
 import type { SiteModel } from '../site-model.js';
 
 /** The user name that goes with the admin token over MQTT. */
@@ -72,21 +70,17 @@ export class AccessTokens {
 
   create(actor: Actor, { name, grants, expiresAtMs }: TokenRequest): Promise<IssuedToken> {
     const token = newSecret();
-    return this.#changes.make(actor, () => {
-      const after: AccessToken = {
-        id: newId(),
-        name,
-        grants,
-        tokenHash: hashSecret(token),
-        order: this.#model.nextOrder(),
-        createdAtMs: this.#now(),
-        expiresAtMs,
-        isExpiryNoted: false,
-      };
-      const details = detailsOf(after);
-      const records = [{ kind: 'access-token', before: undefined, after }] as const;
-      return { action: 'access-token.created', details, records, result: { record: after, token } };
-    });
+    const creating = this.#changes.create(actor, 'access-token', () => ({
+      id: newId(),
+      name,
+      grants,
+      tokenHash: hashSecret(token),
+      order: this.#model.nextOrder(),
+      createdAtMs: this.#now(),
+      expiresAtMs,
+      isExpiryNoted: false,
+    }));
+    return creating.then((record) => ({ record, token }));
   }
 
   /**
@@ -95,21 +89,12 @@ export class AccessTokens {
    * @throws GatewayError `access-token-not-found`
    */
   change(actor: Actor, id: string, change: TokenChange): Promise<AccessToken> {
-    return this.#changes.make(actor, () => {
-      const before = found(this.#model.accessToken(id));
+    const find = () => found(this.#model.accessToken(id));
+    return this.#changes.edit(actor, ['access-token', 'access-token.changed'], find, (before) => {
       const { name = before.name, grants = before.grants } = change;
       const { expiresAtMs = before.expiresAtMs } = change;
       const isExpiryNoted = before.isExpiryNoted && expiresAtMs === before.expiresAtMs;
-      const after = { ...before, name, grants, expiresAtMs, isExpiryNoted };
-      const details: Record<string, string | null> = {};
-      const [now, previous] = [detailsOf(after), detailsOf(before)];
-      for (const key of TOKEN_DETAILS) {
-        if (now[key] === previous[key]) continue;
-        details[key] = now[key];
-        details[`previous${key.charAt(0).toUpperCase()}${key.slice(1)}`] = previous[key];
-      }
-      const records = [{ kind: 'access-token', before, after }] as const;
-      return { action: 'access-token.changed', details, records, result: after };
+      return { ...before, name, grants, expiresAtMs, isExpiryNoted };
     });
   }
 
@@ -118,16 +103,16 @@ export class AccessTokens {
    *
    * @throws GatewayError `access-token-not-found`
    */
-  replaceSecret(actor: Actor, id: string): Promise<IssuedToken> {
+  async replaceSecret(actor: Actor, id: string): Promise<IssuedToken> {
     const token = newSecret();
-    return this.#changes.make(actor, () => {
-      const before = found(this.#model.accessToken(id));
-      const after = { ...before, tokenHash: hashSecret(token) };
-      const records = [{ kind: 'access-token', before, after }] as const;
-      const details = { name: before.name };
-      const result = { record: after, token };
-      return { action: 'access-token.secret-replaced', details, records, result };
-    });
+    const record = await this.#changes.edit(
+      actor,
+      ['access-token', 'access-token.secret-replaced'],
+      () => found(this.#model.accessToken(id)),
+      (before) => ({ ...before, tokenHash: hashSecret(token) }),
+      ({ name }) => ({ name }),
+    );
+    return { record, token };
   }
 
   /** When the token was last used, in milliseconds since 1970; null: never. */
@@ -137,12 +122,7 @@ export class AccessTokens {
 
   /** @throws GatewayError `access-token-not-found` */
   delete(actor: Actor, id: string): Promise<void> {
-    return this.#changes.make(actor, () => {
-      const before = found(this.#model.accessToken(id));
-      const records = [{ kind: 'access-token', before, after: undefined }] as const;
-      const details = { name: before.name };
-      return { action: 'access-token.deleted', details, records, result: undefined };
-    });
+    return this.#changes.remove(actor, 'access-token', () => found(this.#model.accessToken(id)));
   }
 
   /** The owner of a bearer token (HTTP); undefined when it is unknown or has expired. */
@@ -202,7 +182,7 @@ export class AccessTokens {
    * @throws GatewayError `store-unavailable`
    */
   async noteExpiry({ id }: AccessToken): Promise<void> {
-    const noting = this.#changes.make(GATEWAY_ACTOR, () => {
+    const noting = this.#changes.change(GATEWAY_ACTOR, 'access-token.expired', () => {
       const record = this.#model.accessToken(id);
       const before = found(record?.isExpiryNoted === true ? undefined : record);
       const records = [
@@ -210,7 +190,7 @@ export class AccessTokens {
       ] as const;
       const details = { name: before.name };
       const atMs = before.expiresAtMs ?? undefined;
-      return { action: 'access-token.expired', details, atMs, records, result: undefined };
+      return { details, atMs, records, result: undefined };
     });
     await noting.catch((error: unknown) => {
       // Recorded or deleted meanwhile.
@@ -245,14 +225,6 @@ export class AccessTokens {
   }
 }
 
-const TOKEN_DETAILS = ['name', 'grants', 'expiresAt'] as const;
-
-/** A token for the audit trail. */
-function detailsOf({ name, grants, expiresAtMs }: AccessToken) {
-  const expiresAt = expiresAtMs === null ? null : formatTime(expiresAtMs);
-  return { name, grants: JSON.stringify(grants), expiresAt };
-}
-
 function found(record: AccessToken | undefined): AccessToken {
   if (record !== undefined) return record;
   throw new GatewayError('access-token-not-found', 'There is no such access token.');
@@ -274,7 +246,7 @@ export const EXPIRY_CHECK_MS = 1_000;
 
 export interface TokenExpiryOptions {
   readonly accessTokens: AccessTokens;
-  readonly events: SiteEvents;
+  readonly changes: SiteChanges;
   readonly log: Logger;
 }
 
@@ -297,11 +269,11 @@ export class TokenExpiry {
 
   /** Call it every `EXPIRY_CHECK_MS`. */
   check(): void {
-    const { accessTokens, events } = this.#options;
+    const { accessTokens, changes } = this.#options;
     const expired = accessTokens.expired();
     for (const { id, grants } of expired) {
       if (this.#expired.has(id)) continue;
-      events.emit('credentialEnded', principalKey({ type: 'token', id, grants }));
+      changes.emit('credentialEnded', principalKey({ type: 'token', id, grants }));
     }
     this.#expired = new Set(expired.map(({ id }) => id));
     if (expired.some(({ isExpiryNoted }) => !isExpiryNoted)) void this.#note();

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { AlarmKind, FootageType } from '../../domain/alarm.js';
 import { type AlarmState, type AlarmStateRecord, readStates } from '../../domain/alarm-state.js';
 import type { NamedPlace } from '../../domain/messages.js';
-import { StoreTurns } from '../../site/store-turns.js';
+import { StoreTurns } from '../../site/changes.js';
 import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
 import { answering } from '../store.js';
