@@ -18,10 +18,10 @@ import { openOutputs } from './outputs/outputs.js';
 import { Releasers } from './releasers.js';
 import { openHttp } from './serving.js';
 import { sessionOwners } from './session-owners.js';
-import { EXPIRY_CHECK_MS, TokenExpiry } from './site/access/access-tokens.js';
 import { SteadyClock } from './site/clock/steady-clock.js';
 import { Health } from './site/health/health.js';
 import { openSite, type SiteParts } from './site/open.js';
+import { EXPIRY_CHECK_MS } from './site/tokens.js';
 import { openStorage } from './store/open.js';
 import { openWatch, type WatchParts } from './watch/open.js';
 
@@ -96,7 +96,7 @@ export class Gateway {
     const brokers = await openBroker(foundation, site, delivery, ingest);
     const watch = await openWatch(foundation, storage, site, delivery.writer, ingest);
     followSite(site, delivery, ingest, watch, brokers, log);
-    this.#startTokenExpiry(site);
+    releasers.every(EXPIRY_CHECK_MS, () => site.accessTokens.sweep());
     const installation = await Installation.load(config.dataDir, log);
     const bridges = await openBridges(foundation, storage, delivery, ingest.commands, installation);
     const outputs = await openOutputs(foundation, storage, delivery, installation);
@@ -144,27 +144,18 @@ export class Gateway {
     health.report('runtime', fault);
     releasers.every(DAY_MS, () => health.report('runtime', found()));
   }
-
-  #startTokenExpiry({ accessTokens, changes }: SiteParts): void {
-    const { log, releasers } = this.#foundation;
-    const expiry = new TokenExpiry({ accessTokens, changes, log });
-    releasers.every(EXPIRY_CHECK_MS, () => expiry.check());
-  }
 }
 
 /** Ends or renews connections, sessions and retained messages after a change of the site. */
 export function followSite(
-  { changes, accessTokens }: SiteParts,
+  { changes }: SiteParts,
   { sessions, retained }: DeliveryParts,
   { presence, unreadable }: IngestParts,
   { supervision }: WatchParts,
   { broker, flows }: BrokerParts,
   log: Logger,
 ): void {
-  changes.on('tokenChanged', (id) => {
-    accessTokens.changed(id);
-    presence.hubChanged(id);
-  });
+  changes.on('tokenChanged', (id) => presence.hubChanged(id));
   changes.on('credentialEnded', (principal) => broker.disconnect(principal));
   changes.on('principalRemoved', (principal) => {
     flows.forget(principal);

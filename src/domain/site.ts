@@ -48,8 +48,6 @@ export interface AccessToken {
   readonly order: number;
   readonly createdAtMs: number;
   readonly expiresAtMs: number | null;
-  /** Whether the audit trail says that it has expired. */
-  readonly isExpiryNoted: boolean;
 }
 
 /** All records of the site, as loaded at start. */

@@ -12,10 +12,10 @@ import {
 import { derivedId, uuidBytes } from '../domain/ids.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
-import type { AccessTokens } from '../site/access/access-tokens.js';
 import type { Actor, AuditAction } from '../site/audit-trail.js';
 import { pause, within } from '../site/clock/pause.js';
 import type { SiteModel } from '../site/site-model.js';
+import type { AccessTokens } from '../site/tokens.js';
 import type { HistoryLog } from '../store/history/history-log.js';
 import type { PublishDone } from './device-publishes.js';
 import type { InvalidPublishes } from './invalid-publishes.js';

@@ -23,7 +23,6 @@ export const AUDIT_ACTIONS = [
   'access-token.changed',
   'access-token.secret-replaced',
   'access-token.deleted',
-  'access-token.expired',
   'bridge.deleted',
   'output.sent-again',
   'fault.acknowledged',
@@ -45,7 +44,7 @@ export const ACTOR_TYPES = ['access-token', 'device', 'gateway', 'anonymous'] as
 /**
  * The author of an action: a principal, the gateway, or an unknown client.
  *
- * The gateway acts when a token expires, for example. An unknown client has shown no valid credential.
+ * The gateway generates the first administrator's token, for example. An unknown client has shown no valid credential.
  */
 export interface Actor {
   readonly type: (typeof ACTOR_TYPES)[number];

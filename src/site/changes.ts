@@ -70,8 +70,6 @@ export interface SiteChangesOptions {
 interface Planned {
   readonly records: readonly [RecordChange, ...RecordChange[]];
   readonly details?: Details;
-  /** When it took effect; now unless given. */
-  readonly atMs?: number | undefined;
 }
 
 /** The only writer of the site. */
@@ -206,12 +204,8 @@ export class SiteChanges {
   }
 
   /** Stores the change, makes it in the model and announces it; false if others have changed the site. */
-  async #store(
-    actor: Actor,
-    action: AuditAction,
-    { records, details, atMs = this.#options.now() }: Planned,
-  ): Promise<boolean> {
-    const { store, model, headroom } = this.#options;
+  async #store(actor: Actor, action: AuditAction, { records, details }: Planned): Promise<boolean> {
+    const { store, model, headroom, now } = this.#options;
     if (!headroom.hasRoom() && records.some(({ before }) => before === undefined)) {
       throw new GatewayError(
         'store-unavailable',
@@ -223,7 +217,7 @@ export class SiteChanges {
     const entry = {
       action,
       actor,
-      atMs,
+      atMs: now(),
       locationId,
       resourceId: (main.before ?? main.after)?.id ?? null,
       details: { ...detailsOf(main), ...details },

@@ -5,14 +5,12 @@ import { principalLimits } from '../domain/limits.js';
 import { loadSecret } from '../files.js';
 import type { Foundation } from '../foundation.js';
 import type { Storage } from '../store/open.js';
-import { AccessTokens, firstTokenEntry, TokenUse } from './access/access-tokens.js';
 import { Denials } from './access/denials.js';
 import { QUOTA_CHECK_MS, QuotaWatch } from './access/quota-watch.js';
 import { SiteChanges } from './changes.js';
 import { Operations } from './operations.js';
 import { SiteModel } from './site-model.js';
-
-const TOKEN_USE_SAVED_MS = 60_000;
+import { AccessTokens, firstTokenEntry, TOKEN_USE_SAVED_MS } from './tokens.js';
 
 /** The site, and who may do what in it. */
 export type SiteParts = Awaited<ReturnType<typeof openSite>>;
@@ -30,17 +28,18 @@ export async function openSite(foundation: Foundation, storage: Storage) {
   releasers.add(() => changes.stop());
   await changes.start();
   storage.witness.followSite(() => ({ ...model.recordCounts(), change: changes.revision }));
-  const use = new TokenUse(storage.tokenUse, log, now);
-  await use.load();
-  releasers.every(TOKEN_USE_SAVED_MS, () => void use.save());
-  releasers.add(() => use.save());
+  const { tokenUse: use } = storage;
+  const accessTokens = new AccessTokens({ changes, model, adminToken, use, log, now });
+  await accessTokens.load();
+  releasers.every(TOKEN_USE_SAVED_MS, () => void accessTokens.save());
+  releasers.add(() => accessTokens.save());
   const watch = new QuotaWatch({ health, model, log, now: elapsed });
   releasers.every(QUOTA_CHECK_MS, () => watch.check());
   return {
     model,
     changes,
     operations: new Operations(changes, model, now),
-    accessTokens: new AccessTokens(changes, model, adminToken, use, now),
+    accessTokens,
     limits: principalLimits(config.limits),
     watch,
     denials,

@@ -4,7 +4,6 @@ import type { Writer } from '../delivery/writer.js';
 import type { Foundation } from '../foundation.js';
 import type { TestAlarms } from '../ingest/test-alarms.js';
 import { repeat } from '../releasers.js';
-import { destinationOf } from '../site/destinations.js';
 import type { SiteParts } from '../site/open.js';
 import type { Storage } from '../store/open.js';
 import { DRILL_CHECK_MS, Drills } from './drills.js';
@@ -53,7 +52,7 @@ export async function openWatch(
     history: storage.alarms,
     store: storage.drills,
     supervision,
-    destinationOf: (key) => destinationOf({ model, accessTokens }, key),
+    destinationOf: (key) => accessTokens.destinationOf(key),
     health,
     log,
     ...clocks,

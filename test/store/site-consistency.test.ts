@@ -33,7 +33,7 @@ it('keeps custom data as written, and unusual values in other fields', async () 
     name: 'Bett "neu" \\ \u0001 🛏',
     customData,
   };
-  const token: AccessToken = { ...world.token, expiresAtMs: 7, isExpiryNoted: true };
+  const token: AccessToken = { ...world.token, expiresAtMs: 7 };
   await world.change(
     { kind: 'device', before: world.placed, after: device },
     { kind: 'access-token', before: world.token, after: token },
@@ -109,9 +109,10 @@ describe('ignores only unusable records', () => {
     expect(unreadable.toSorted()).toEqual([`device:${device.id}`, `device:${placed.id}`].sort());
   });
 
-  it('ignores the limits of its own that an earlier version gave a device', async () => {
+  it('ignores what an earlier version noted with devices and tokens', async () => {
     const world = await SiteWorld.create(server);
     await world.rewrite('device', world.device.id, { limits: { messagesPerSecond: 0 } });
+    await world.rewrite('access-token', world.token.id, { isExpiryNoted: true });
     expect(await world.load()).toEqual({ records: world.records, unreadable: [] });
   });
 

@@ -54,7 +54,6 @@ export class SiteWorld {
     createdAtMs: 1,
     grants: [{ location: '*', role: 'viewer' }],
     expiresAtMs: null,
-    isExpiryNoted: false,
   };
 
   private constructor(socketPath: string) {

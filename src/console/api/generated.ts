@@ -425,7 +425,7 @@ export type AuditEvent = {
     /** Rises with each record, which is the order of the list. */
     id: string;
     at: string;
-    action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.changed" | "access-token.secret-replaced" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "output.sent-again" | "fault.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";
+    action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.changed" | "access-token.secret-replaced" | "access-token.deleted" | "bridge.deleted" | "output.sent-again" | "fault.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";
     actor: Actor;
     locationId: string | null;
     /** The name that it has now; null where it is gone, or has none. */
@@ -1481,7 +1481,7 @@ export function listAuditRecords({ before, after, order, limit, actions, locatio
     after?: string;
     order?: "asc" | "desc";
     limit?: number;
-    actions?: ("location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.changed" | "access-token.secret-replaced" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "output.sent-again" | "fault.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused")[];
+    actions?: ("location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.changed" | "access-token.secret-replaced" | "access-token.deleted" | "bridge.deleted" | "output.sent-again" | "fault.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused")[];
     location?: string;
     actor?: string;
     resource?: string;

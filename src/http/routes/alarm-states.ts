@@ -5,7 +5,6 @@ import type { GivenState } from '../../domain/alarm-state.js';
 import { permittedGroups } from '../../domain/grants.js';
 import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
-import { destinationOf } from '../../site/destinations.js';
 import { type Caller, noGrant } from '../caller.js';
 import { note, time } from '../fields.js';
 import type { Ids, Rights } from '../rights.js';
@@ -98,7 +97,7 @@ export function alarmStateRoutes(services: HttpServices, rights: Rights): Routes
         }
         return {
           deliveries: found.map(({ destination, state, atMs }) => ({
-            destination: destinationOf(services, destination),
+            destination: services.accessTokens.destinationOf(destination),
             state,
             at: formatTime(atMs),
           })),

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { formatTime } from '../../domain/time.js';
-import { DESTINATION_TYPES } from '../../site/destinations.js';
+import { DESTINATION_TYPES } from '../../site/tokens.js';
 import type { DrillReport } from '../../watch/drills.js';
 import { EXAMPLE_ID, id, time, uuid } from '../fields.js';
 import type { Rights } from '../rights.js';

@@ -5,7 +5,6 @@ import { z } from 'zod';
 import { alarmMembers } from '../../domain/alarm.js';
 import { parseJson } from '../../domain/json.js';
 import type { PresenceRecord } from '../../ingest/presence.js';
-import type { TokenUseStore } from '../../site/access/access-tokens.js';
 import type { ClockRecord } from '../../site/clock/steady-clock.js';
 import type { DueAlarm, EscalatedAlarm } from '../../watch/escalations.js';
 import type { SilentDevice } from '../../watch/supervision.js';
@@ -115,7 +114,7 @@ export class PresenceStoreRedis {
 }
 
 /** Id → milliseconds since 1970. */
-export class TokenUseStoreRedis implements TokenUseStore {
+export class TokenUseStoreRedis {
   readonly #store: Store;
   readonly #key: string;
 

@@ -33,7 +33,6 @@ const accessTokenSchema = z.object({
   order: z.number(),
   createdAtMs: z.number(),
   expiresAtMs: z.number().nullable(),
-  isExpiryNoted: z.boolean(),
 });
 
 /** Parses the record stored under an id; undefined if it lacks what its kind must have. */
