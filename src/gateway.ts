@@ -1,7 +1,7 @@
 /** The composition root: every part once, in the order of its start. */
 import type { Logger } from 'pino';
 import { openBridges } from './bridge/bridges.js';
-import { EventStreaming } from './broker/event-streams.js';
+import { EventStreams } from './broker/event-streams.js';
 import { type BrokerParts, openBroker } from './broker/open.js';
 import type { Config } from './config/schema.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
@@ -18,10 +18,10 @@ import { openOutputs } from './outputs/outputs.js';
 import { Releasers } from './releasers.js';
 import { openHttp } from './serving.js';
 import { sessionOwners } from './session-owners.js';
-import { EXPIRY_CHECK_MS, TokenExpiry } from './site/access/access-tokens.js';
 import { SteadyClock } from './site/clock/steady-clock.js';
 import { Health } from './site/health/health.js';
 import { openSite, type SiteParts } from './site/open.js';
+import { EXPIRY_CHECK_MS } from './site/tokens.js';
 import { openStorage } from './store/open.js';
 import { openWatch, type WatchParts } from './watch/open.js';
 
@@ -96,14 +96,14 @@ export class Gateway {
     const brokers = await openBroker(foundation, site, delivery, ingest);
     const watch = await openWatch(foundation, storage, site, delivery.writer, ingest);
     followSite(site, delivery, ingest, watch, brokers, log);
-    this.#startTokenExpiry(site);
+    releasers.every(EXPIRY_CHECK_MS, () => site.accessTokens.sweep());
     const installation = await Installation.load(config.dataDir, log);
     const bridges = await openBridges(foundation, storage, delivery, ingest.commands, installation);
     const outputs = await openOutputs(foundation, storage, delivery, installation);
     const status = new GatewayStatus(delivery.forwarder, health, version, now);
     releasers.add(() => status.stop());
     const footage = await openFootage(foundation, storage.audit, site);
-    const events = new EventStreaming(foundation, storage, site, delivery, brokers);
+    const events = new EventStreams(foundation, storage, site, delivery, brokers);
     const app = openHttp(foundation, {
       storage,
       site,
@@ -144,29 +144,20 @@ export class Gateway {
     health.report('runtime', fault);
     releasers.every(DAY_MS, () => health.report('runtime', found()));
   }
-
-  #startTokenExpiry({ accessTokens, events }: SiteParts): void {
-    const { log, releasers } = this.#foundation;
-    const expiry = new TokenExpiry({ accessTokens, events, log });
-    releasers.every(EXPIRY_CHECK_MS, () => expiry.check());
-  }
 }
 
 /** Ends or renews connections, sessions and retained messages after a change of the site. */
 export function followSite(
-  { events, accessTokens }: SiteParts,
+  { changes }: SiteParts,
   { sessions, retained }: DeliveryParts,
   { presence, unreadable }: IngestParts,
   { supervision }: WatchParts,
   { broker, flows }: BrokerParts,
   log: Logger,
 ): void {
-  events.on('tokenChanged', (id) => {
-    accessTokens.changed(id);
-    presence.hubChanged(id);
-  });
-  events.on('credentialEnded', (principal) => broker.disconnect(principal));
-  events.on('principalRemoved', (principal) => {
+  changes.on('tokenChanged', (id) => presence.hubChanged(id));
+  changes.on('credentialEnded', (principal) => broker.disconnect(principal));
+  changes.on('principalRemoved', (principal) => {
     flows.forget(principal);
     sessions.discardAllOf(principal).catch((error: unknown) => {
       log.warn({ principal, err: error }, 'failed to tidy up after a change');
@@ -174,18 +165,18 @@ export function followSite(
   });
   // A command given at the old place must not run at another.
   const forgetRetainedOf = ({ id, locationId }: Device) => retained.forget(id, locationId);
-  events.on('deviceDeleted', (device) => {
+  changes.on('deviceDeleted', (device) => {
     presence.removed(device);
     unreadable.deviceIds.delete(device.id);
     supervision.removed(device.id);
     forgetRetainedOf(device);
   });
-  events.on('deviceMoved', ({ before, after }) => {
+  changes.on('deviceMoved', ({ before, after }) => {
     presence.left(before);
     forgetRetainedOf(before);
     presence.changed(after.id);
   });
-  events.on('deviceChanged', (deviceId) => presence.changed(deviceId));
+  changes.on('deviceChanged', (deviceId) => presence.changed(deviceId));
 }
 
 /** When Node.js ends the support of its LTS releases (nodejs.org/en/about/previous-releases). */

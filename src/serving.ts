@@ -1,6 +1,6 @@
 /** Puts together what the HTTP interface and its metrics show. */
 import type { Bridges } from './bridge/bridges.js';
-import type { EventStreaming } from './broker/event-streams.js';
+import type { EventStreams } from './broker/event-streams.js';
 import type { BrokerParts } from './broker/open.js';
 import type { DeliveryParts } from './delivery/open.js';
 import { SessionBacklogs } from './delivery/sessions/session-limits.js';
@@ -27,7 +27,7 @@ export interface ServedParts {
   readonly brokers: BrokerParts;
   readonly bridges: Bridges;
   readonly outputs: Outputs;
-  readonly events: EventStreaming;
+  readonly events: EventStreams;
   readonly footage: FootageParts;
   readonly installation: Installation;
   /** Undefined without TLS. */
@@ -62,10 +62,7 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     bridges: () => bridges.statuses(),
   });
   return createHttpApp({
-    locations: site.locations,
-    groups: site.groups,
-    rooms: site.rooms,
-    devices: site.devices,
+    operations: site.operations,
     accessTokens: site.accessTokens,
     model: site.model,
     history: storage.alarms,
@@ -78,7 +75,7 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     deadLetters: storage.deadLetters,
     denials: site.denials,
     watch: site.watch,
-    connections: broker.connections,
+    broker,
     sessions: new SessionBacklogs(delivery.sessions),
     events: parts.events,
     presence: ingest.presence,

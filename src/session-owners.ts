@@ -7,8 +7,8 @@ import type { SessionOwner } from './delivery/sessions/session.js';
 import { missingBridge } from './domain/bridge-schema.js';
 import { mayReceive, type Principal } from './domain/grants.js';
 import { webhookOwner } from './outputs/webhook.js';
-import { Principals } from './site/access/access-tokens.js';
 import type { SiteParts } from './site/open.js';
+import type { AccessTokens } from './site/tokens.js';
 
 /** Finds the owner of a stored session: a bridge, a webhook, or a principal, even one with an unreadable record. */
 export function sessionOwners(
@@ -16,7 +16,6 @@ export function sessionOwners(
   witness: { readonly hasLostPrincipals: boolean },
   { model, accessTokens }: SiteParts,
 ) {
-  const principals = new Principals(model, accessTokens);
   const bridgeOwnerOf = (key: string): SessionOwner | undefined => {
     const name = outletName('bridge', key);
     const configured = config.bridges.find((bridge) => bridge.name === name);
@@ -33,8 +32,8 @@ export function sessionOwners(
   };
   const isHeld = (key: string) => witness.hasLostPrincipals || model.isUnreadable(key);
   return (key: string): SessionOwner | undefined => {
-    const owner = bridgeOwnerOf(key) ?? webhookOwnerOf(key) ?? ownerOf(principals.byKey(key));
-    return owner ?? (isHeld(key) ? heldOwner(key, principals) : undefined);
+    const owner = bridgeOwnerOf(key) ?? webhookOwnerOf(key) ?? ownerOf(accessTokens.byKey(key));
+    return owner ?? (isHeld(key) ? heldOwner(key, accessTokens) : undefined);
   };
 }
 
@@ -48,11 +47,11 @@ function ownerOf(principal: Principal | undefined): SessionOwner | undefined {
  * This must not discard the session with its backlog: somebody may restore the record. Until then no credential
  * can connect to it.
  */
-function heldOwner(key: string, principals: Principals): SessionOwner {
+function heldOwner(key: string, accessTokens: AccessTokens): SessionOwner {
   return {
     key,
     mayReceive: (audience) => {
-      const restored = principals.byKey(key);
+      const restored = accessTokens.byKey(key);
       return restored === undefined || mayReceive(restored, audience);
     },
   };

@@ -7,6 +7,7 @@
  */
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import type { QueueFigures } from '../delivery/accounts.js';
 import type { OutgoingPublish } from '../delivery/message.js';
 import type { DeliveryParts } from '../delivery/open.js';
 import { Outlet } from '../delivery/outlet.js';
@@ -16,17 +17,13 @@ import { selectedFilters } from '../domain/bridge-topics.js';
 import { fault } from '../domain/fault.js';
 import type { BridgeFaultName } from '../domain/faults.js';
 import { isJson } from '../domain/json.js';
+import { formatTime } from '../domain/time.js';
 import { bridgeStatusTopic, isAlarmTopic } from '../domain/topics.js';
 import type { Installation } from '../files.js';
 import type { Foundation } from '../foundation.js';
 import type { AuditTrail } from '../site/audit-trail.js';
-import {
-  type BridgeStatus,
-  type DeadLetter,
-  type DeadLetterStore,
-  describeBridge,
-} from '../site/bridge-list.js';
 import { pause, within } from '../site/clock/pause.js';
+import type { DeadLetter, DeadLetterStoreRedis } from '../store/lists.js';
 import {
   type ConnectionFailure,
   FAILURES,
@@ -53,12 +50,33 @@ const ASPECTS = ['missing', 'down', 'refused', 'hang-up', 'lag', 'commands'] as 
 /** Messages about an alarm carry its id; others keep what the device sent under `data`. */
 const alarmSchema = z.object({ id: z.string() });
 
+/** Status of a bridge, as HTTP and MQTT show it. */
+export interface BridgeStatus extends QueueFigures {
+  readonly name: string;
+  /** Null while the bridge is missing from the configuration. */
+  readonly url: string | null;
+  /** Refusing: it has refused an alarm, and taken none since. */
+  readonly state: 'delivering' | 'failing' | 'refusing';
+  readonly connected: boolean;
+  readonly connectedSince: string | null;
+  /** When the upstream last acknowledged a message. */
+  readonly lastAcknowledgedAt: string | null;
+  /** The last failure, even if it is over. */
+  readonly lastError: {
+    readonly at: string;
+    /** Kind of failure: `unreachable`, `credentials`, `tls`, … */
+    readonly kind: string;
+    /** The failure in the words of the upstream or the network. */
+    readonly detail: string;
+  } | null;
+}
+
 export interface BridgeServices
   extends Pick<Foundation, 'config' | 'health' | 'log' | 'now' | 'steady'>,
     Pick<DeliveryParts, 'sessions' | 'accounts' | 'forwarder' | 'retained'> {
   /** Distinguishes this gateway from others at the same upstream. */
   readonly installation: Installation;
-  readonly deadLetters: DeadLetterStore;
+  readonly deadLetters: DeadLetterStoreRedis;
   readonly audit: AuditTrail;
   readonly commands: CommandSink;
 }
@@ -75,8 +93,8 @@ export class Bridge {
   #isConnecting = false;
   #upstream: Upstream | undefined;
   #stopping: Promise<void> | undefined;
-  #connectedSinceMs: number | null = null;
-  #lastAcknowledgedAtMs: number | null = null;
+  #connectedSince: string | null = null;
+  #lastAcknowledgedAt: string | null = null;
   #lastError: BridgeStatus['lastError'] = null;
   /** Whether the upstream has refused an alarm, and taken none since. */
   #isRefusing = false;
@@ -137,15 +155,15 @@ export class Bridge {
     const { name, url, isMissing } = this.options;
     const { accounts, steady } = this.#services;
     await accounts.refresh();
-    const isConnected = this.#connectedSinceMs !== null;
+    const isConnected = this.#connectedSince !== null;
     const state = isConnected ? 'delivering' : 'failing';
     return {
       name,
       url: isMissing === true ? null : url,
       state: this.#isRefusing ? 'refusing' : state,
       connected: isConnected,
-      connectedSinceMs: this.#connectedSinceMs,
-      lastAcknowledgedAtMs: this.#lastAcknowledgedAtMs,
+      connectedSince: this.#connectedSince,
+      lastAcknowledgedAt: this.#lastAcknowledgedAt,
       lastError: this.#lastError,
       ...(await this.#outlet.figures(steady.wallTimeOf)),
     };
@@ -229,7 +247,7 @@ export class Bridge {
       },
       acknowledged: (topic) => {
         isProven ||= isAnswerProof;
-        this.#lastAcknowledgedAtMs = this.#services.now();
+        this.#lastAcknowledgedAt = this.#time();
         if (this.#isRefusing && isAlarmTopic(topic)) this.#setRefusing(false);
       },
       refused: (topic, reason) => this.#refused(topic, reason),
@@ -246,12 +264,12 @@ export class Bridge {
     this.#upstream = undefined;
     const { wasAccepted } = upstream;
     this.#suspects.ended(wasAccepted);
-    this.#connectedSinceMs = null;
+    this.#connectedSince = null;
     return { failure, wasAccepted, isProven };
   }
 
   #connected(): void {
-    this.#connectedSinceMs = this.#services.now();
+    this.#connectedSince = this.#time();
     this.#logged = undefined;
     this.#log.info('bridge connected');
     this.#setFault('down', undefined);
@@ -304,8 +322,12 @@ export class Bridge {
     this.#setFault('lag', isLagging ? 'bridgeLagging' : undefined);
   }
 
+  #time(): string {
+    return formatTime(this.#services.now());
+  }
+
   #noteError(kind: string, detail: string): void {
-    this.#lastError = { atMs: this.#services.now(), kind, detail };
+    this.#lastError = { at: this.#time(), kind, detail };
   }
 
   #setFault(aspect: (typeof ASPECTS)[number], name: BridgeFaultName | undefined): void {
@@ -318,7 +340,7 @@ export class Bridge {
     const status = await this.status();
     await this.#services.forwarder.announce({
       topic: bridgeStatusTopic(this.options.name),
-      payload: Buffer.from(JSON.stringify(describeBridge(status))),
+      payload: Buffer.from(JSON.stringify(status)),
       locationId: null,
       groupId: null,
     });

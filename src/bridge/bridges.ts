@@ -10,8 +10,7 @@ import type { Installation } from '../files.js';
 import type { Foundation } from '../foundation.js';
 import { inTurn } from '../releasers.js';
 import type { Actor } from '../site/audit-trail.js';
-import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
-import type { Bridge, BridgeServices } from './bridge.js';
+import type { Bridge, BridgeServices, BridgeStatus } from './bridge.js';
 import type { CommandSink } from './inbound.js';
 
 const FORGOTTEN_CHECK_MS = 10_000;
@@ -41,7 +40,7 @@ export async function openBridges(
   return bridges;
 }
 
-export class Bridges implements BridgeList {
+export class Bridges {
   readonly #services: BridgeServices;
   #configured: readonly BridgeOptions[] = [];
   #bridges: ReadonlyMap<string, Bridge> = new Map();
@@ -65,6 +64,7 @@ export class Bridges implements BridgeList {
     return this.#inTurn(() => this.#apply(configured));
   }
 
+  /** Deletes the queue of a missing bridge. @throws GatewayError `bridge-configured` for any other */
   delete(actor: Actor, name: string): Promise<void> {
     const { audit, now, sessions } = this.#services;
     return this.#inTurn(async () => {
@@ -90,6 +90,7 @@ export class Bridges implements BridgeList {
     await Promise.all([...this.#running].map((bridge) => this.#stop(bridge)));
   }
 
+  /** In the order of the configuration, the missing ones last. */
   async statuses(): Promise<BridgeStatus[]> {
     return Promise.all([...this.#bridges.values()].map((bridge) => bridge.status()));
   }

@@ -8,21 +8,21 @@ import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { networkOf } from '../domain/addresses.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
+import { formatTime } from '../domain/time.js';
 import type { Hubs } from '../ingest/hubs.js';
 import type { Presence } from '../ingest/presence.js';
 import { type Refusal, SERVER_SHUTTING_DOWN } from '../mqtt/codes.js';
 import type { ConnectPacket } from '../mqtt/packets.js';
-import type {
-  ConnectionList,
-  ConnectionPage,
-  ConnectionPosition,
-  ConnectionView,
-  Transport as Protocol,
-} from '../site/access/connection-list.js';
 import type { Quota, QuotaWatch } from '../site/access/quota-watch.js';
 import { AedesPipe, createAedes } from './aedes.js';
 import { Client, type Login } from './client.js';
 import { ConnectError, type ConnectRequest, VERSION_NAMES } from './connect.js';
+import type {
+  ConnectionPage,
+  ConnectionPosition,
+  ConnectionView,
+  Transport as Protocol,
+} from './connection-list.js';
 import { type Denied, endOf } from './denied.js';
 import { limitKey } from './flow.js';
 import type { Logins } from './login.js';
@@ -76,10 +76,10 @@ export interface Counted {
 interface Shown {
   /** Rises by one with each connection. */
   readonly number: number;
-  readonly sinceMs: number;
+  readonly since: string;
   /** Undefined for an event stream. */
   readonly client: Client | undefined;
-  readonly view: () => Omit<ConnectionView, 'sinceMs'>;
+  readonly view: () => Omit<ConnectionView, 'since'>;
 }
 
 export class Broker {
@@ -280,7 +280,7 @@ export class Broker {
     // Moves it to the end, so that the map is in the order of the numbers.
     this.#open.delete(key);
     const number = ++this.#lastNumber;
-    this.#open.set(key, { number, sinceMs: this.#options.now(), client, view });
+    this.#open.set(key, { number, since: formatTime(this.#options.now()), client, view });
   }
 
   /** Takes an event stream off the list. */
@@ -288,15 +288,8 @@ export class Broker {
     this.#open.delete(key);
   }
 
-  /** The open connections, and the newest denials. */
-  get connections(): ConnectionList {
-    return {
-      page: (limit, from) => this.#page(limit, from),
-      denied: () => this.denied.newest(),
-    };
-  }
-
-  #page(limit: number, from?: ConnectionPosition): ConnectionPage {
+  /** A page of the open connections, in the order of opening. */
+  connections(limit: number, from?: ConnectionPosition): ConnectionPage {
     const { after, upTo } = from ?? { after: 0, upTo: this.#lastNumber };
     const found: Shown[] = [];
     for (const shown of this.#open.values()) {
@@ -307,7 +300,7 @@ export class Broker {
     const page = found.slice(0, limit);
     const last = page.at(-1);
     const next = found.length > limit && last ? { after: last.number, upTo } : undefined;
-    return { connections: page.map(({ view, sinceMs }) => ({ ...view(), sinceMs })), next };
+    return { connections: page.map(({ view, since }) => ({ ...view(), since })), next };
   }
 
   #accepted(client: Client, login: Login): void {
@@ -381,6 +374,8 @@ function viewOf(client: Client, login: Login): ReturnType<Shown['view']> {
     mqttVersion: VERSION_NAMES[client.version ?? 4],
     keepAliveSeconds: keepAliveMs / 1_000,
     backlog: { alarms, messages },
-    slowed: slowed ? { sinceMs: slowed.sinceMs, limit: limitKey(principal, slowed.limit) } : null,
+    slowed: slowed
+      ? { since: formatTime(slowed.sinceMs), limit: limitKey(principal, slowed.limit) }
+      : null,
   };
 }

@@ -25,7 +25,6 @@ import type {
   MqttVersion,
   PublishPacket,
 } from '../mqtt/packets.js';
-import type { DeniedReason, Transport as Protocol } from '../site/access/connection-list.js';
 import type { Broker } from './broker.js';
 import {
   acceptingConnack,
@@ -40,6 +39,7 @@ import {
   refusingConnack,
   requestOf,
 } from './connect.js';
+import type { DeniedReason, Transport as Protocol } from './connection-list.js';
 import { endOf } from './denied.js';
 import type { Flow } from './flow.js';
 import { PendingAcknowledgements } from './publishing.js';

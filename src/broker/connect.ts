@@ -21,7 +21,7 @@ import { checkTopics, decodeConnect, UnknownVersionError, versionOf } from '../m
 import { encodeConnack, encodeDisconnect } from '../mqtt/encode.js';
 import type { ConnectPacket, MqttVersion } from '../mqtt/packets.js';
 import type { Properties } from '../mqtt/properties.js';
-import { DENIED_REASONS, type MqttVersionName } from '../site/access/connection-list.js';
+import { DENIED_REASONS, type MqttVersionName } from './connection-list.js';
 
 const MAX_CLIENT_ID_BYTES = 256;
 const MAX_RECEIVED = 65_535;

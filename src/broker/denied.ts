@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { BoundedMap } from '../domain/bounded-map.js';
 import { type Principal, principalKey } from '../domain/grants.js';
 import { isUuid } from '../domain/ids.js';
+import { formatTime } from '../domain/time.js';
 import {
   KEEP_ALIVE_TIMEOUT,
   MALFORMED_PACKET,
@@ -12,12 +13,6 @@ import {
   SESSION_TAKEN_OVER,
 } from '../mqtt/codes.js';
 import type { MqttVersion } from '../mqtt/packets.js';
-import {
-  DENIED_REASONS,
-  type DeniedConnection,
-  type DeniedOperation,
-  type DeniedReason,
-} from '../site/access/connection-list.js';
 import { type Denials, shortened } from '../site/access/denials.js';
 import type { Actor, AuditSubject } from '../site/audit-trail.js';
 import type { Client } from './client.js';
@@ -27,6 +22,12 @@ import {
   type ConnectRequest,
   VERSION_NAMES,
 } from './connect.js';
+import {
+  DENIED_REASONS,
+  type DeniedConnection,
+  type DeniedOperation,
+  type DeniedReason,
+} from './connection-list.js';
 
 const MAX_SHOWN = 1_000;
 const FAILED_LOGINS: readonly ConnectErrorCode[] = [
@@ -212,8 +213,8 @@ export class Denied {
     return id !== undefined && this.#options.isKnown(id) ? id : null;
   }
 
-  #show(what: Omit<DeniedConnection, 'atMs'>): void {
-    const atMs = this.#options.now();
+  #show(what: Omit<DeniedConnection, 'at'>): void {
+    const at = formatTime(this.#options.now());
     const [clientId, topic] = [shortened(what.clientId), shortened(what.topic)];
     // A client that repeats itself without a pause must not push out everything else.
     if (what.operation === 'publish' || what.code === 'connecting-too-fast') {
@@ -223,7 +224,7 @@ export class Denied {
       if (elapsedMs - shownAtMs < FLOOD_MS) return;
       this.#shownAtMs.set(repeated, elapsedMs);
     }
-    this.#shown.push({ ...what, atMs, clientId, topic });
+    this.#shown.push({ ...what, at, clientId, topic });
     if (this.#shown.length > MAX_SHOWN) this.#shown.shift();
   }
 }

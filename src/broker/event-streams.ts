@@ -1,25 +1,41 @@
 import { randomUUID } from 'node:crypto';
-import { Feed, type HistoryReader } from '../delivery/feed.js';
+import { Feed, type StreamMessage, type StreamOutlet } from '../delivery/feed.js';
 import type { DeliveryParts } from '../delivery/open.js';
 import { sessionKey } from '../delivery/sessions/session.js';
 import type { Principal } from '../domain/grants.js';
 import { GatewayError } from '../errors.js';
 import type { Foundation } from '../foundation.js';
-import type { ConnectionView } from '../site/access/connection-list.js';
-import type {
-  EventStreams,
-  EventSubscription,
-  StreamOutlet,
-  StreamRequest,
-} from '../site/alarms/event-streams.js';
 import type { SiteParts } from '../site/open.js';
+import type { Storage } from '../store/open.js';
 import type { Counted } from './broker.js';
 import { ConnectError } from './connect.js';
+import type { ConnectionView } from './connection-list.js';
 import { sessionOwner } from './login.js';
 import type { BrokerParts } from './open.js';
 
 /** Begins the client ids of streams. The rest is random, so no client has one by chance. */
 const CLIENT_ID_PREFIX = 'events-';
+
+/** A request for events: the caller, and which events. */
+export interface StreamRequest {
+  readonly principal: Principal;
+  readonly address: string;
+  readonly filters: readonly string[];
+  /** The position of the last alarm that the client has; undefined: it has none. */
+  readonly after: string | undefined;
+}
+
+/** The subscription of one event stream. */
+export interface EventSubscription {
+  /** Acknowledges messages that the network has taken. */
+  taken(messages: readonly StreamMessage[]): void;
+  /** Continues to send: the outlet is writable again. */
+  wake(): void;
+  /** Names the client, because it leaves its messages unread. */
+  unread(): void;
+  /** Stops sending: the stream has ended. */
+  close(): void;
+}
 
 /** A stream that counts as a connection. It owes no keep-alive: the outlet watches whether it is read. */
 interface OpenStream extends Counted {
@@ -29,18 +45,11 @@ interface OpenStream extends Counted {
   readonly feed: Feed;
 }
 
-/** The parts of the store that event streams read. */
-export interface StreamStores {
-  readonly history: HistoryReader;
-  /** Distinguishes the store from an emptied or replaced one. */
-  readonly identity: () => string;
-}
-
 /** Opens event streams as clean sessions, within the limits of MQTT connections. */
-export class EventStreaming implements EventStreams {
+export class EventStreams {
   readonly #log: Foundation['log'];
   readonly #site: SiteParts;
-  readonly #storage: StreamStores;
+  readonly #storage: Storage;
   readonly #delivery: DeliveryParts;
   readonly #brokers: BrokerParts;
   readonly #streams = new Set<OpenStream>();
@@ -48,7 +57,7 @@ export class EventStreaming implements EventStreams {
 
   constructor(
     { log }: Foundation,
-    storage: StreamStores,
+    storage: Storage,
     site: SiteParts,
     delivery: DeliveryParts,
     brokers: BrokerParts,
@@ -60,6 +69,7 @@ export class EventStreaming implements EventStreams {
     this.#brokers = brokers;
   }
 
+  /** @throws GatewayError `too-many-requests`, `not-ready` */
   open(request: StreamRequest, outlet: StreamOutlet): EventSubscription {
     if (this.#isStopped) throw new GatewayError('not-ready', 'The gateway is stopping.');
     const { principal, filters, after } = request;
@@ -150,7 +160,7 @@ function viewOf(
   clientId: string,
   { principal, address }: StreamRequest,
   { consumer }: Feed,
-): Omit<ConnectionView, 'sinceMs'> {
+): Omit<ConnectionView, 'since'> {
   const { alarms = 0, messages = 0 } = consumer?.queued ?? {};
   return {
     clientId,

@@ -8,9 +8,8 @@ import { type Principal, principalKey, receiverRule } from '../domain/grants.js'
 import type { QuotasOfAll } from '../domain/limits.js';
 import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
 import { SHARE_PREFIX } from '../domain/topics.js';
-import type { AccessTokens } from '../site/access/access-tokens.js';
 import type { FailedLogins } from '../site/access/failed-logins.js';
-import type { Devices } from '../site/devices.js';
+import type { AccessTokens } from '../site/tokens.js';
 import type { Broker } from './broker.js';
 import type { Client, Login } from './client.js';
 import { ConnectError, type ConnectRequest } from './connect.js';
@@ -20,7 +19,6 @@ import type { Flows } from './flow.js';
 const RESERVED_PREFIXES = [BRIDGE_CLIENT_ID_PREFIX, WEBHOOK_CLIENT_ID_PREFIX, SHARE_PREFIX];
 
 export interface LoginsOptions {
-  readonly devices: Devices;
   readonly accessTokens: AccessTokens;
   readonly sessions: Sessions;
   readonly failedLogins: FailedLogins;
@@ -92,16 +90,12 @@ export class Logins {
     username: string | undefined,
     password: Uint8Array | undefined,
   ): Promise<Principal> {
-    const { devices, accessTokens, failedLogins, isKnown } = this.#options;
+    const { accessTokens, failedLogins, isKnown } = this.#options;
     if (username === undefined || password === undefined) {
       throw new ConnectError('no-credentials');
     }
     const name = username.toLowerCase();
-    const device = devices.authenticate(name, password);
-    const principal: Principal | undefined =
-      device === undefined
-        ? accessTokens.authenticatePair(name, password)
-        : { type: 'device', id: device.id };
+    const principal = accessTokens.byPair(name, password);
     const isValid = principal !== undefined;
     const { result, waitMs } = failedLogins.judge({ address, secret: password, isValid });
     if (isValid && result === 'admitted') return principal;

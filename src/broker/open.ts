@@ -28,16 +28,14 @@ export async function openBroker(
   { router, sessions, retained }: DeliveryParts,
   { publishes, commands, alarmStates, presence, hubs }: IngestParts,
 ) {
-  const { model, devices, accessTokens, watch, limits } = site;
+  const { model, accessTokens, watch, limits } = site;
   const { maxPacketBytes, maxKeepAliveSeconds } = config.mqtt;
-  const isKnown = (id: string) =>
-    model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
+  const isKnown = (id: string) => model.device(id) !== undefined || accessTokens.has(id);
   const denied = new Denied({ denials: site.denials, isKnown, log, now, elapsed });
   const flows = new Flows({ limits, model, wallMs: now, log });
   const maxOfTokens = config.limits.total.persistentSessions;
   const sessionQuota = new SessionQuota({ sessions, quotas: limits, maxOfTokens, watch });
   const logins = new Logins({
-    devices,
     accessTokens,
     sessions,
     failedLogins: new FailedLogins(FREE_FAILURES, watch, elapsed),

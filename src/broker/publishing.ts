@@ -17,9 +17,9 @@ import {
 import type { AcknowledgementType } from '../mqtt/encode.js';
 import { type MessageProperties, propertiesOf } from '../mqtt/message-properties.js';
 import type { PublishPacket } from '../mqtt/packets.js';
-import { DENIED_REASONS, type DeniedReason } from '../site/access/connection-list.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { Client, Login } from './client.js';
+import { DENIED_REASONS, type DeniedReason } from './connection-list.js';
 import type { Denied } from './denied.js';
 import { type Flow, type Flows, memoryOf } from './flow.js';
 import type { PacketWriter } from './writer.js';

@@ -22,9 +22,9 @@ import type {
   SubscribePacket,
   UnsubscribePacket,
 } from '../mqtt/packets.js';
-import { DENIED_REASONS, type DeniedReason } from '../site/access/connection-list.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
 import type { Client, Login } from './client.js';
+import { DENIED_REASONS, type DeniedReason } from './connection-list.js';
 import type { Denied } from './denied.js';
 import { memoryOf } from './flow.js';
 import type { PacketWriter } from './writer.js';

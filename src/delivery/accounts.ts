@@ -9,12 +9,30 @@ import { type FaultReport, type FaultSubject, fault } from '../domain/fault.js';
 import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
 import { formatTime } from '../domain/time.js';
 import { within } from '../site/clock/pause.js';
-import type { QueueFigures } from '../site/queue-figures.js';
 import { type Consumer, isDurable } from './consumer.js';
 import type { Entry } from './message.js';
 import type { NewAlarm } from './new-entry.js';
 import { type Account, DROP_REASONS, EMPTY_ACCOUNT, type QueueStore } from './queue.js';
 import type { Router } from './router.js';
+
+/** How many messages of a bridge or webhook wait, were delivered, and were given up, by reason. */
+export interface QueueFigures {
+  /** Those in flight included. */
+  readonly queued: number;
+  /** When the oldest queued message was received; null for none, or while the store is away. */
+  readonly oldestQueuedAt: string | null;
+  readonly delivered: number;
+  readonly dropped: {
+    /** Messages beyond the age that is kept. */
+    readonly tooOld: number;
+    /** Messages beyond the number or size that is kept. */
+    readonly tooMany: number;
+    /** Dead letters. */
+    readonly refused: number;
+    /** Messages that the store has lost. */
+    readonly lost: number;
+  };
+}
 
 /** Whether every accepted entry is in exactly one state. */
 export function isBalanced({ accepted, delivered, queued, expired, dropped }: Account): boolean {
@@ -115,7 +133,7 @@ export async function queueFigures(
   const sum = (figure: (account: Account) => number) => figure(alarms) + figure(messages);
   return {
     queued: queued.alarms + queued.messages,
-    oldestQueuedAtMs: oldestMs === null ? null : wallTimeOf(oldestMs),
+    oldestQueuedAt: oldestMs === null ? null : formatTime(wallTimeOf(oldestMs)),
     delivered: sum(({ delivered }) => delivered),
     dropped: {
       tooOld: sum(({ expired }) => expired),

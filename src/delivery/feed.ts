@@ -1,6 +1,5 @@
 /** A stream of messages without MQTT packets: a clean session whose alarms are read from the history after a position. */
 import type { Logger } from 'pino';
-import type { StreamMessage, StreamOutlet } from '../site/alarms/event-streams.js';
 import { within } from '../site/clock/pause.js';
 import type { Consumer } from './consumer.js';
 import type { RetainedSource } from './direct-queue.js';
@@ -15,6 +14,32 @@ const ANSWER_WITHIN_MS = 1_000;
 /** Store and number. */
 const POSITION = /^([0-9a-f]{0,8})-(\d{1,15})$/;
 const STORE_LENGTH = 8;
+
+/** A forwarded message on its way into an event stream. */
+export interface StreamMessage {
+  readonly topic: string;
+  readonly payload: Buffer;
+  readonly retained: boolean;
+  /** The position of an alarm in the log; undefined for anything else. */
+  readonly position: string | undefined;
+  /** What `EventSubscription.taken` acknowledges; 0: nothing. */
+  readonly messageId: number;
+}
+
+/** The receiver of a subscription's messages: an event stream. */
+export interface StreamOutlet {
+  /** False while earlier messages still wait for the network. */
+  readonly isWritable: boolean;
+  /**
+   * Called once, before all messages.
+   *
+   * @param hasMissed whether alarms after the requested position are not sent
+   */
+  opened(position: string, hasMissed: boolean): void;
+  send(message: StreamMessage): void;
+  /** Ends the stream: no message follows. */
+  end(): void;
+}
 
 /** Reads the history from the store. */
 export interface HistoryReader {

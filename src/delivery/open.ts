@@ -1,11 +1,12 @@
 /** Opens the delivery: the writer of the history, retained messages, sessions, and what watches over their queues. */
+
 import type { Logger } from 'pino';
 import { type FaultReport, fault } from '../domain/fault.js';
 import type { Foundation } from '../foundation.js';
 import { repeat } from '../releasers.js';
 import type { Health } from '../site/health/health.js';
-import type { StoreHeadroom } from '../site/health/store-headroom.js';
 import type { SiteParts } from '../site/open.js';
+import type { Storage } from '../store/open.js';
 import {
   AccountReader,
   accountFaults,
@@ -15,11 +16,10 @@ import {
 } from './accounts.js';
 import { Forwarder } from './forwarder.js';
 import { LiveCopies } from './live-copies.js';
-import { type HistoryStore, isAlarm, type NewEntry } from './new-entry.js';
-import type { QueueStore } from './queue.js';
-import { RETAINED_RETRY_MS, RetainedMessages, type RetainedStore } from './retained.js';
+import { isAlarm, type NewEntry } from './new-entry.js';
+import { RETAINED_RETRY_MS, RetainedMessages } from './retained.js';
 import { Router } from './router.js';
-import type { SessionOwner, SessionStore } from './sessions/session.js';
+import type { SessionOwner } from './sessions/session.js';
 import { Sessions } from './sessions/sessions.js';
 import { UPKEEP_INTERVAL_MS, Upkeep } from './upkeep.js';
 import { Writer } from './writer.js';
@@ -34,24 +34,6 @@ const MAX_LOGGED_TOPICS = 10;
 /** The writer of the history, and everything that is fed from it. */
 export type DeliveryParts = Awaited<ReturnType<typeof openDelivery>>;
 
-/** The parts of the store that the delivery uses. */
-export interface DeliveryStores {
-  readonly history: HistoryStore & { newest(): Promise<number> };
-  readonly queues: QueueStore;
-  readonly sessions: SessionStore;
-  readonly retained: RetainedStore;
-  readonly headroom: StoreHeadroom;
-  /** Tells what the store has lost. */
-  readonly witness: {
-    readonly hasLostPrincipals: boolean;
-    report(loss: {
-      readonly counts?: { readonly backlog: number };
-      readonly alarms?: { readonly from: number; readonly to: number };
-    }): void;
-  };
-  readonly startRetention: () => void;
-}
-
 /**
  * Opens the delivery: its writer, its sessions, and their upkeep.
  *
@@ -59,7 +41,7 @@ export interface DeliveryStores {
  */
 export async function openDelivery(
   foundation: Foundation,
-  storage: DeliveryStores,
+  storage: Storage,
   site: SiteParts,
   ownerOf: (key: string) => SessionOwner | undefined,
 ) {
@@ -123,7 +105,7 @@ function refusedFault(entry: NewEntry): FaultReport {
 /** Reads the retained messages, and removes those of devices that are gone or have moved. */
 async function openRetained(
   { config, health, log, releasers, steady }: Foundation,
-  { retained: store, headroom, witness }: DeliveryStores,
+  { retained: store, headroom, witness }: Storage,
   { model, limits, watch }: SiteParts,
 ): Promise<RetainedMessages> {
   const unreadable: string[] = [];
@@ -161,7 +143,7 @@ async function openRetained(
 async function openSessions(
   { router, accounts, writer }: Pick<DeliveryParts, 'router' | 'accounts' | 'writer'>,
   foundation: Foundation,
-  storage: DeliveryStores,
+  storage: Storage,
   ownerOf: (key: string) => SessionOwner | undefined,
 ): Promise<Sessions> {
   const { config, log, health, releasers, steady } = foundation;

@@ -4,10 +4,9 @@ import type { Logger } from 'pino';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import type { Audience } from '../domain/grants.js';
 import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
-import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
 import { pause } from '../site/clock/pause.js';
-import type { QueueFigures } from '../site/queue-figures.js';
-import { OldestQueued, queueFigures } from './accounts.js';
+import type { DeadLetter, DeadLetterStoreRedis } from '../store/lists.js';
+import { OldestQueued, type QueueFigures, queueFigures } from './accounts.js';
 import type { Consumer } from './consumer.js';
 import type { OutgoingPublish, Receiver } from './message.js';
 import { PERSISTENT, type SessionOwner } from './sessions/session.js';
@@ -88,7 +87,7 @@ export interface OutletOptions {
 
 export interface OutletServices {
   readonly sessions: Sessions;
-  readonly deadLetters: Pick<DeadLetterStore, 'add'>;
+  readonly deadLetters: Pick<DeadLetterStoreRedis, 'add'>;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -197,7 +196,7 @@ export class Outlet {
 interface DeadLettersOptions {
   /** Whose dead letters they are, as the store knows it. */
   readonly key: string;
-  readonly store: Pick<DeadLetterStore, 'add'>;
+  readonly store: Pick<DeadLetterStoreRedis, 'add'>;
   readonly log: Logger;
   /** Ends the retries: a message that is not stored by then stays in the queue. */
   readonly signal: AbortSignal;

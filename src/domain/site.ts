@@ -48,8 +48,6 @@ export interface AccessToken {
   readonly order: number;
   readonly createdAtMs: number;
   readonly expiresAtMs: number | null;
-  /** Whether the audit trail says that it has expired. */
-  readonly isExpiryNoted: boolean;
 }
 
 /** All records of the site, as loaded at start. */
@@ -74,10 +72,8 @@ export const RECORD_KINDS = ['location', 'group', 'room', 'device', 'access-toke
 export type RecordKind = (typeof RECORD_KINDS)[number];
 
 /** One record before and after a change; undefined while it does not exist. */
-export type RecordChange<Kind extends RecordKind = RecordKind> = {
-  readonly [K in Kind]: {
-    readonly kind: K;
-    readonly before: RecordOfKind[K] | undefined;
-    readonly after: RecordOfKind[K] | undefined;
-  };
-}[Kind];
+export interface RecordChange<Kind extends RecordKind = RecordKind> {
+  readonly kind: Kind;
+  readonly before: RecordOfKind[Kind] | undefined;
+  readonly after: RecordOfKind[Kind] | undefined;
+}

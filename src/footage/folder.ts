@@ -7,13 +7,31 @@ import type { Dirent } from 'node:fs';
 import { type FileHandle, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { Logger } from 'pino';
-import { parseRecordingKey } from '../domain/footage.js';
+import { parseRecordingKey, type Recording } from '../domain/footage.js';
 import { newId } from '../domain/ids.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import type { Retention } from '../releasers.js';
-import type { FootageFiles, RecordingFile, SignedRequest, Upload } from '../site/footage-store.js';
 import { diskFull, ifThere, type Room } from './room.js';
-import type { SignedUrls } from './signed-urls.js';
+import type { SignedRequest, SignedUrls } from './signed-urls.js';
+
+/** An incoming upload. */
+export interface Upload {
+  readonly recording: Recording;
+  /** Value of `Content-Length`, undefined without one. */
+  readonly announcedBytes: number | undefined;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** An open recording. */
+export interface RecordingFile {
+  readonly recording: Recording;
+  readonly bytes: number;
+  readonly modifiedAtMs: number;
+  /** Reads from this position into the buffer; returns the number of bytes. */
+  read(buffer: Uint8Array, position: number): Promise<number>;
+  /** Closes the file; must be called. */
+  close(): Promise<void>;
+}
 
 /** Access for the gateway's own user only. */
 const DIRECTORY_MODE = 0o700;
@@ -40,7 +58,7 @@ export interface FootageFolderOptions {
   readonly log: Logger;
 }
 
-export class FootageFolder implements FootageFiles, Retention {
+export class FootageFolder implements Retention {
   readonly #options: FootageFolderOptions;
 
   constructor(options: FootageFolderOptions) {
@@ -58,10 +76,12 @@ export class FootageFolder implements FootageFiles, Retention {
     await rm(join(directory, DRAFTS), { recursive: true, force: true });
   }
 
+  /** @throws GatewayError `forbidden` when the signature is wrong, of another request, or expired */
   authorize(request: SignedRequest): void {
     this.#options.urls.check(request);
   }
 
+  /** @throws GatewayError `footage-not-found`, `store-unavailable` */
   async open(key: string): Promise<RecordingFile> {
     const recording = parseRecordingKey(key);
     if (recording === undefined) throw footageNotFound();
@@ -83,6 +103,12 @@ export class FootageFolder implements FootageFiles, Retention {
     }
   }
 
+  /**
+   * Stores the whole upload or nothing. After a failure the rest of it is unread.
+   *
+   * @throws GatewayError `body-too-large`, `footage-already-uploaded`, `insufficient-storage`, `invalid-request` when it
+   *   ends early, `store-unavailable`, `too-many-requests` when the device has too many uploads under way
+   */
   async receive({ recording, announcedBytes = 0, chunks }: Upload): Promise<void> {
     const { directory, room, maxUploadBytes } = this.#options;
     const { key, deviceId } = recording;

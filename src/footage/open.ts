@@ -20,7 +20,7 @@ export type FootageParts = Awaited<ReturnType<typeof openFootage>>;
 export async function openFootage(
   { config, log, releasers, steady, now }: Foundation,
   audit: AuditTrail,
-  { model, events, watch, limits }: SiteParts,
+  { model, changes, watch, limits }: SiteParts,
 ) {
   const { dataDir } = config;
   const { s3, maxUploadBytes, minFreeBytes } = config.footage;
@@ -52,7 +52,7 @@ export async function openFootage(
     log.error({ err: error }, 'failed to prepare the folder for recordings');
   });
   releasers.add(runRetention(footageFiles, { what: 'recordings', intervalMs: DAY_MS, log }));
-  events.on('deviceDeleted', ({ id }) => {
+  changes.on('deviceDeleted', ({ id }) => {
     footageFiles.removeAllOf(id).catch((error: unknown) => {
       log.warn({ deviceId: id, err: error }, 'failed to remove the recordings of a device');
     });

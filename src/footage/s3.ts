@@ -1,6 +1,6 @@
 import { AwsV4Signer } from 'aws4fetch';
 import { parseRecordingKey, type Recording } from '../domain/footage.js';
-import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from '../site/footage-store.js';
+import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from '../site/footage.js';
 import { objectPath } from './signed-urls.js';
 
 export interface S3Options {

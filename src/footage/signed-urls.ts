@@ -1,12 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Recording } from '../domain/footage.js';
 import { GatewayError } from '../errors.js';
-import {
-  FOOTAGE_URL_VALID_MS,
-  type FootageStore,
-  type SignedRequest,
-  type UrlTerms,
-} from '../site/footage-store.js';
+import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from '../site/footage.js';
+
+/** A request to one of the gateway's own signed URLs. */
+export interface SignedRequest {
+  readonly method: 'GET' | 'PUT';
+  readonly key: string;
+  /** The query as it was sent, without `?`. */
+  readonly query: string;
+}
 
 type SignedMethod = SignedRequest['method'];
 

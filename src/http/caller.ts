@@ -46,10 +46,7 @@ export class Callers {
     const { accessTokens } = this.#services;
     const secret = BEARER.exec(c.req.header('Authorization') ?? '')?.[1];
     if (secret === undefined) throw unauthenticated('An access token is required.');
-    const read = () => {
-      const principal = accessTokens.authenticateBearer(secret);
-      return principal?.type === 'token' ? principal : undefined;
-    };
+    const read = () => accessTokens.byBearer(secret);
     const found = read();
     this.#admit(c, secret, found !== undefined, 'The access token is not valid.');
     c.set('principal', found && { type: 'access-token', id: found.id });
@@ -73,12 +70,12 @@ export class Callers {
 
   /** A device that sends its id and secret by HTTP Basic. @throws GatewayError as `token` */
   device(c: HttpContext): Identity {
-    const { devices } = this.#services;
+    const { model } = this.#services;
     c.set('challenge', BASIC_CHALLENGE);
     const encoded = BASIC.exec(c.req.header('Authorization') ?? '')?.[1];
     if (encoded === undefined) throw unauthenticated("A device's id and secret are required.");
     const { id, secret } = credentialsOf(encoded);
-    const read = () => devices.authenticate(id, secret);
+    const read = () => model.authenticated(id, secret);
     const isValid = read() !== undefined;
     this.#admit(c, secret, isValid, 'The id or the secret is not valid.');
     c.set('principal', { type: 'device', id });

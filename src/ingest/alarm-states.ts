@@ -12,11 +12,11 @@ import {
 import { derivedId, uuidBytes } from '../domain/ids.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
-import type { AccessTokens } from '../site/access/access-tokens.js';
-import type { AlarmStateChanges, AlarmStateRequest } from '../site/alarms/alarm-states.js';
 import type { Actor, AuditAction } from '../site/audit-trail.js';
 import { pause, within } from '../site/clock/pause.js';
 import type { SiteModel } from '../site/site-model.js';
+import type { AccessTokens } from '../site/tokens.js';
+import type { HistoryLog } from '../store/history/history-log.js';
 import type { PublishDone } from './device-publishes.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
 
@@ -29,6 +29,18 @@ const ACTIONS: Readonly<Record<GivenState, AuditAction>> = {
   acknowledged: 'alarm.acknowledged',
   resolved: 'alarm.resolved',
 };
+
+/** A state that an access token gives an alarm. */
+export interface AlarmStateRequest {
+  readonly locationId: string;
+  readonly alarmId: string;
+  readonly state: GivenState;
+  readonly note: string | undefined;
+  readonly tokenId: string;
+  /** Only an alarm that happened in one of these groups; undefined: anywhere in the location. */
+  readonly groupIds: readonly string[] | undefined;
+  readonly actor: Actor;
+}
 
 /** A responder's PUBLISH of a state. */
 export interface StatePublish {
@@ -45,20 +57,11 @@ export interface StatePublish {
 /** Why a state is not given. */
 type Refusal = 'unknown-alarm' | 'alarm-resolved';
 
-/** Finds alarms with their states. */
-export interface AlarmFinder {
-  find(alarm: {
-    readonly locationId: string;
-    readonly alarmId: string;
-    readonly deviceId?: string | undefined;
-  }): Promise<FoundAlarm | undefined>;
-}
-
 export interface AlarmStatesOptions {
   readonly model: SiteModel;
   readonly accessTokens: Pick<AccessTokens, 'nameOf'>;
   readonly writer: Pick<Writer, 'append' | 'unstored' | 'unansweredMs'>;
-  readonly history: AlarmFinder;
+  readonly history: Pick<HistoryLog, 'find'>;
   readonly invalid: Pick<InvalidPublishes, 'reportOfToken'>;
   readonly maxBytes: number;
   readonly now: () => number;
@@ -74,7 +77,7 @@ type Requested = AlarmStateRequest & { readonly deviceId?: string | undefined };
  * Reads the alarm and its states, decides, and appends on the condition that the states are still the same; otherwise it
  * reads again.
  */
-export class AlarmStates implements AlarmStateChanges {
+export class AlarmStates {
   readonly #options: AlarmStatesOptions;
   readonly #stopping = new AbortController();
 
@@ -87,6 +90,13 @@ export class AlarmStates implements AlarmStateChanges {
     this.#stopping.abort();
   }
 
+  /**
+   * Gives an alarm a state only once, however often it is requested.
+   *
+   * @returns all states of the alarm
+   * @throws GatewayError `alarm-not-found`; `alarm-resolved` if the state would go back; `store-unavailable`, and
+   *   then it is unknown whether the change was made
+   */
   async change(request: AlarmStateRequest): Promise<AlarmStateRecord> {
     const { writer } = this.#options;
     if (writer.unansweredMs > SLOW_AFTER_MS) throw noAnswer();

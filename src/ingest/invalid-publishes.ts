@@ -6,6 +6,8 @@ import { type DeviceContext, type InvalidPublish, invalidPublishText } from '../
 import { deviceTopic, forwardedTopic } from '../domain/topics.js';
 import { oneAtATime } from '../releasers.js';
 
+import type { InvalidPublishStoreRedis } from '../store/lists.js';
+
 type Done = (isStored: boolean) => void;
 
 /** An invalid publish to list, with its device and the group that decides who may see it. */
@@ -13,12 +15,6 @@ export interface ListedInvalidPublish {
   readonly deviceId: string;
   readonly groupId: string | null;
   readonly invalidPublish: InvalidPublish;
-}
-
-/** Keeps the bounded list of invalid publishes. */
-export interface InvalidPublishStore {
-  /** @param listed in order of arrival */
-  add(locationId: string, listed: readonly ListedInvalidPublish[]): Promise<void>;
 }
 
 /**
@@ -32,7 +28,7 @@ const MAX_UNSTORED_BYTES = 1024 * 1024;
 export interface InvalidPublishesOptions {
   readonly router: Pick<Router, 'isWanted' | 'publishDirect'>;
   readonly forwarder: Pick<Forwarder, 'forward'>;
-  readonly store: InvalidPublishStore;
+  readonly store: Pick<InvalidPublishStoreRedis, 'add'>;
   readonly log: Logger;
   /** The steady clock. */
   readonly steadyNow: () => number;

@@ -1,33 +1,26 @@
 /** Opens what takes the publishes of devices, hubs and people. */
+
 import type { DeliveryParts } from '../delivery/open.js';
 import type { Foundation } from '../foundation.js';
-import type { AuditTrail } from '../site/audit-trail.js';
 import type { SiteParts } from '../site/open.js';
-import { type AlarmFinder, AlarmStates } from './alarm-states.js';
+import type { Storage } from '../store/open.js';
+import { AlarmStates } from './alarm-states.js';
 import { Commands } from './commands.js';
 import { DevicePublishes, UNREADABLE_CHECK_MS, UnreadableDevices } from './device-publishes.js';
 import { HUB_CHECK_MS, Hubs } from './hubs.js';
-import { InvalidPublishes, type InvalidPublishStore } from './invalid-publishes.js';
-import { Presence, type PresenceStore } from './presence.js';
-import { TestAlarmPublishes } from './test-alarms.js';
+import { InvalidPublishes } from './invalid-publishes.js';
+import { Presence } from './presence.js';
+import { TestAlarms } from './test-alarms.js';
 
 const HEARD_SAVED_MS = 30_000;
 
 /** The parts that handle publishes, and devices that come and go. */
 export type IngestParts = Awaited<ReturnType<typeof openIngest>>;
 
-/** The parts of the store that ingest uses. */
-export interface IngestStores {
-  readonly presence: PresenceStore;
-  readonly invalidPublishes: InvalidPublishStore;
-  readonly history: AlarmFinder;
-  readonly audit: AuditTrail;
-}
-
 /** Opens the parts that take publishes, and loads when each device was last heard. */
 export async function openIngest(
   { config, health, log, releasers, steady, now }: Foundation,
-  storage: IngestStores,
+  storage: Storage,
   { model, accessTokens }: SiteParts,
   { router, writer, forwarder, retained }: DeliveryParts,
 ) {
@@ -61,7 +54,7 @@ export async function openIngest(
     now,
     steadyNow,
   });
-  const testAlarms = new TestAlarmPublishes({ publishes, audit: storage.audit, now });
+  const testAlarms = new TestAlarms({ publishes, audit: storage.audit, now });
   const alarmStates = new AlarmStates({
     model,
     accessTokens,

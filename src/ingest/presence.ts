@@ -9,14 +9,17 @@ import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
 import { RETAINED_ONLY } from '../mqtt/message-properties.js';
 import { oneAtATime } from '../releasers.js';
 import { pause } from '../site/clock/pause.js';
-import type { DevicePresence } from '../site/presence-view.js';
 import type { SiteModel } from '../site/site-model.js';
+import type { PresenceStoreRedis } from '../store/site/kept.js';
 import type { Hubs } from './hubs.js';
 
-/** Stores presence across restarts. */
-export interface PresenceStore {
-  load(): Promise<PresenceRecord[]>;
-  save(records: readonly PresenceRecord[]): Promise<void>;
+/** Whether a device is online, and when it was last heard. */
+export interface DevicePresence {
+  readonly online: boolean;
+  /** Null for a device that has never been connected. */
+  readonly lastSeenAtMs: number | null;
+  /** The access token of the hub through which it was last heard; undefined: it connects itself. */
+  readonly via: Named | undefined;
 }
 
 export interface PresenceRecord {
@@ -38,7 +41,7 @@ export interface PresenceOptions {
   readonly model: SiteModel;
   readonly forwarder: Forwarder;
   readonly retained: Pick<RetainedMessages, 'get' | 'set' | 'matching'>;
-  readonly store: PresenceStore;
+  readonly store: PresenceStoreRedis;
   readonly hubs: Hubs;
   readonly log: Logger;
   /** The wall clock. */

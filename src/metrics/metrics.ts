@@ -4,8 +4,8 @@
  * Values are counted where they arise and read on demand. Only durations are observed as they happen.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { BridgeStatus } from '../bridge/bridge.js';
 import { type AccountReader, tooMany } from '../delivery/accounts.js';
-
 import { LOG_NAMES } from '../delivery/message.js';
 import { isOutlet } from '../delivery/outlet.js';
 import type { Account } from '../delivery/queue.js';
@@ -13,7 +13,6 @@ import type { Router } from '../delivery/router.js';
 import type { ConsumingSession } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { InvalidPublishes } from '../ingest/invalid-publishes.js';
-import type { BridgeStatus } from '../site/bridge-list.js';
 import type { Health } from '../site/health/health.js';
 import type { StoreHeadroom } from '../site/health/store-headroom.js';
 import type { StoreMemory } from '../store/server/watch.js';
@@ -184,7 +183,10 @@ export const METRICS: Readonly<Record<string, Row>> = {
   ],
   gateway_certificate_expires_timestamp_seconds: [
     'Unix time at which the TLS certificate ends; only with tls',
-    ({ certificateEndMs }) => time(certificateEndMs() ?? null),
+    ({ certificateEndMs }) => {
+      const endMs = certificateEndMs();
+      return endMs === undefined ? [] : [[endMs / 1000]];
+    },
   ],
   gateway_store_memory_bytes: [
     "The store's memory, as it counts against its limit",
@@ -206,17 +208,17 @@ export const METRICS: Readonly<Record<string, Row>> = {
   ],
   gateway_bridge_connected_timestamp_seconds: [
     'Unix time of the connection',
-    ofBridges(({ connectedSinceMs }) => time(connectedSinceMs)),
+    ofBridges(({ connectedSince }) => time(connectedSince)),
     ['bridge'],
   ],
   gateway_bridge_last_acknowledged_timestamp_seconds: [
     'Unix time at which the upstream last acknowledged a message',
-    ofBridges(({ lastAcknowledgedAtMs }) => time(lastAcknowledgedAtMs)),
+    ofBridges(({ lastAcknowledgedAt }) => time(lastAcknowledgedAt)),
     ['bridge'],
   ],
   gateway_bridge_oldest_queued_timestamp_seconds: [
     'Unix time at which the oldest queued message was received',
-    ofBridges(({ oldestQueuedAtMs }) => time(oldestQueuedAtMs)),
+    ofBridges(({ oldestQueuedAt }) => time(oldestQueuedAt)),
     ['bridge'],
   ],
   gateway_bridge_dropped_total: [
@@ -227,7 +229,7 @@ export const METRICS: Readonly<Record<string, Row>> = {
   gateway_bridge_last_error_timestamp_seconds: [
     'Unix time of the last failure, also when it is over',
     ofBridges(({ lastError }) =>
-      lastError === null ? [] : time(lastError.atMs, labelValue(lastError.kind)),
+      lastError === null ? [] : time(lastError.at, labelValue(lastError.kind)),
     ),
     ['bridge', 'kind'],
   ],
@@ -362,8 +364,8 @@ function weightOf({ owner, consumer: { queued } }: ConsumingSession): number {
   return queued.alarms + queued.messages;
 }
 
-function time(timeMs: number | null, ...labels: readonly string[]): Sample[] {
-  return timeMs === null ? [] : [[timeMs / 1000, ...labels]];
+function time(time: string | null, ...labels: readonly string[]): Sample[] {
+  return time === null ? [] : [[Date.parse(time) / 1000, ...labels]];
 }
 
 function coded(counted: Iterable<Counted>): Sample[] {

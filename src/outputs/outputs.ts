@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import type { AccountReader } from '../delivery/accounts.js';
+import type { AccountReader, QueueFigures } from '../delivery/accounts.js';
 import type { DeliveryParts } from '../delivery/open.js';
 import { deadLetterKey } from '../delivery/outlet.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { fault, type Phrase } from '../domain/fault.js';
 import { newId } from '../domain/ids.js';
 import type { WebhookOptions } from '../domain/output-schema.js';
+import { formatTime } from '../domain/time.js';
 import { GatewayError } from '../errors.js';
 import type { Installation } from '../files.js';
 import type { Foundation } from '../foundation.js';
 import type { Actor, AuditTrail } from '../site/audit-trail.js';
-import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
 import type { Health } from '../site/health/health.js';
-import type { OutputList, OutputStatus, SentAgain } from '../site/output-list.js';
+import type { DeadLetterStoreRedis } from '../store/lists.js';
 import { Webhook } from './webhook.js';
 
 export interface OutputsOptions {
@@ -20,7 +20,7 @@ export interface OutputsOptions {
   readonly installation: string;
   readonly sessions: Sessions;
   readonly accounts: Pick<AccountReader, 'refresh'>;
-  readonly deadLetters: DeadLetterStore;
+  readonly deadLetters: DeadLetterStoreRedis;
   readonly audit: AuditTrail;
   readonly health: Pick<Health, 'report'>;
   readonly log: Logger;
@@ -29,15 +29,33 @@ export interface OutputsOptions {
   readonly wallTimeOf: (steadyMs: number) => number;
 }
 
+/** Status of a webhook. */
+export interface OutputStatus extends QueueFigures {
+  readonly name: string;
+  readonly type: 'webhook';
+  /** The host of its URL. */
+  readonly host: string;
+  /** Failing: nothing can be delivered now. Refusing: it has refused an alarm, and taken none since. */
+  readonly state: 'delivering' | 'failing' | 'refusing';
+  /** The last failure of this run, even if it is over. */
+  readonly lastError: { readonly at: string; readonly detail: string } | null;
+}
+
+/** How many dead letters were sent again, and why no more were; null: none is left. */
+export interface SentAgain {
+  readonly sent: number;
+  readonly reason: string | null;
+}
+
 interface Running {
   readonly webhook: Webhook;
-  lastError: { readonly atMs: number; readonly reason: string } | undefined;
+  lastError: OutputStatus['lastError'];
 }
 
 const BUSY = 'they are being sent already';
 
 /** Runs the webhooks of the configuration. */
-export class Outputs implements OutputList {
+export class Outputs {
   readonly #options: OutputsOptions;
   readonly #running = new Map<string, Running>();
   /** Webhooks whose dead letters are being resent. */
@@ -59,7 +77,7 @@ export class Outputs implements OutputList {
       const services = { installation, sessions, deadLetters, ...on, log, now };
       const webhook = new Webhook(options, services);
       await webhook.start();
-      this.#running.set(name, { webhook, lastError: undefined });
+      this.#running.set(name, { webhook, lastError: null });
     }
   }
 
@@ -77,11 +95,13 @@ export class Outputs implements OutputList {
     return await Promise.all([...this.#running.values()].map((one) => this.#statusOf(one)));
   }
 
-  async deadLetters(name: string): Promise<DeadLetter[]> {
+  /** The newest first. @throws GatewayError `output-not-found`, `store-unavailable` */
+  async deadLetters(name: string) {
     this.#require(name);
     return await this.#options.deadLetters.list(deadLetterKey('webhook', name));
   }
 
+  /** Sends them again, the oldest first. @throws GatewayError `output-not-found`, `store-unavailable` */
   async sendAgain(actor: Actor, name: string): Promise<SentAgain> {
     const { audit, now } = this.#options;
     const { webhook } = this.#require(name);
@@ -101,7 +121,7 @@ export class Outputs implements OutputList {
     const { deadLetters } = this.#options;
     for (let sent = 0; ; sent++) {
       const oldest = await deadLetters.oldest(key);
-      if (oldest === undefined) return { sent, reason: undefined };
+      if (oldest === undefined) return { sent, reason: null };
       const { letter, remove } = oldest;
       const reason = await webhook.trySend(letter.topic, letter.payload, `msg_${newId()}`);
       if (reason !== undefined) return { sent, reason };
@@ -119,11 +139,12 @@ export class Outputs implements OutputList {
     const { options, outlet, state } = webhook;
     return {
       name: options.name,
+      type: 'webhook',
       // Its path and query may be secret.
       host: new URL(options.url).host,
       state,
-      lastError,
       ...(await outlet.figures(this.#options.wallTimeOf)),
+      lastError,
     };
   }
 
@@ -141,7 +162,8 @@ export class Outputs implements OutputList {
 
   #noteError(name: string, reason: Phrase): void {
     const running = this.#running.get(name);
-    if (running !== undefined) running.lastError = { atMs: this.#options.now(), reason: reason.en };
+    if (running !== undefined)
+      running.lastError = { at: formatTime(this.#options.now()), detail: reason.en };
   }
 
   #report(

@@ -9,9 +9,9 @@ import { newId } from '../domain/ids.js';
 import { decodeUtf8, isJson } from '../domain/json.js';
 import type { WebhookOptions } from '../domain/output-schema.js';
 import { isAlarmTopic, parseForwardedTopic } from '../domain/topics.js';
-import type { DeadLetter } from '../site/bridge-list.js';
 import { pause } from '../site/clock/pause.js';
-import type { OutputStatus } from '../site/output-list.js';
+import type { DeadLetter } from '../store/lists.js';
+import type { OutputStatus } from './outputs.js';
 import { type WebhookMessage, type WebhookOutcome, WebhookSender } from './webhook-request.js';
 
 /** Topics of the gateway itself, which concern no location. */

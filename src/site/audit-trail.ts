@@ -23,7 +23,6 @@ export const AUDIT_ACTIONS = [
   'access-token.changed',
   'access-token.secret-replaced',
   'access-token.deleted',
-  'access-token.expired',
   'bridge.deleted',
   'output.sent-again',
   'fault.acknowledged',
@@ -45,7 +44,7 @@ export const ACTOR_TYPES = ['access-token', 'device', 'gateway', 'anonymous'] as
 /**
  * The author of an action: a principal, the gateway, or an unknown client.
  *
- * The gateway acts when a token expires, for example. An unknown client has shown no valid credential.
+ * The gateway generates the first administrator's token, for example. An unknown client has shown no valid credential.
  */
 export interface Actor {
   readonly type: (typeof ACTOR_TYPES)[number];
@@ -85,47 +84,4 @@ export interface AuditTrail {
    * @throws GatewayError `store-unavailable`
    */
   record(entries: readonly AuditEntry[]): Promise<void>;
-}
-
-/** An entry as stored. */
-export interface AuditRecord extends AuditEntry {
-  /** The record's number, in the order of writing. */
-  readonly sequence: number;
-}
-
-export interface AuditQuery {
-  readonly actions: readonly AuditAction[];
-  /** Exclusive bounds of the records' own times. */
-  readonly beforeMs: number | undefined;
-  readonly afterMs: number | undefined;
-  /** Only records that concern this location; a move between locations concerns both. */
-  readonly locationId: string | undefined;
-  readonly actorId: string | undefined;
-  readonly resourceId: string | undefined;
-  /** The order of the numbers. */
-  readonly order: 'asc' | 'desc';
-  readonly limit: number;
-  /** Records written after this one, and so after the first page was read, are left out. */
-  readonly upToSequence: number | undefined;
-  /** The number of the record that the page starts after. */
-  readonly position: number | undefined;
-}
-
-export interface AuditPage {
-  readonly records: readonly AuditRecord[];
-  /** The `position` of the next page, undefined on the last one. */
-  readonly next: number | undefined;
-  readonly upToSequence: number;
-}
-
-/** Reads the audit trail. */
-export interface AuditReader {
-  /**
-   * Reads a page, in the order of writing.
-   *
-   * A page may have fewer than `limit` records and still not be the last, when its filters leave out very many.
-   *
-   * @throws GatewayError `store-unavailable`
-   */
-  page(query: AuditQuery): Promise<AuditPage>;
 }

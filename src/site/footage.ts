@@ -1,9 +1,28 @@
 import { FOOTAGE_TYPES, type FootageType } from '../domain/alarm.js';
-import { newRecording } from '../domain/footage.js';
+import { newRecording, type Recording } from '../domain/footage.js';
 import type { Device } from '../domain/site.js';
-import type { AlarmRecord } from './alarms/alarm-history.js';
+import { formatTime } from '../domain/time.js';
+import type { AlarmRecord } from '../store/history/alarm-history.js';
 import type { Actor, AuditAction, AuditEntry, AuditTrail } from './audit-trail.js';
-import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from './footage-store.js';
+
+/** How long a signed URL is valid (contract 2). */
+export const FOOTAGE_URL_VALID_MS = 10 * 60_000;
+
+/** Validity and host of a signed URL. */
+export interface UrlTerms {
+  /** Start of the validity of `FOOTAGE_URL_VALID_MS`: milliseconds since 1970, in whole seconds. */
+  readonly fromMs: number;
+  /** The URL at which the caller reaches the gateway, without a trailing `/`. */
+  readonly gatewayUrl: string;
+}
+
+/** Signs URLs of recordings, without checking whether they exist. */
+export interface FootageStore {
+  /** A signed URL to GET the object from. */
+  downloadUrl(key: string, terms: UrlTerms): Promise<string>;
+  /** A signed URL to PUT the recording to, with its content type as `Content-Type`. */
+  uploadUrl(recording: Recording, terms: UrlTerms): Promise<string>;
+}
 
 export type FootageUrls = Readonly<Record<FootageType, string | null>>;
 
@@ -18,7 +37,8 @@ export interface PreparedUpload {
   /** The object key that the device names in its alarm. */
   readonly key: string;
   readonly uploadUrl: string;
-  readonly expiresAtMs: number;
+  /** RFC 3339. */
+  readonly expiresAt: string;
 }
 
 /** The footage of alarms. Every URL is in the audit trail before it is handed out. */
@@ -76,7 +96,7 @@ export class Footage {
     const { key } = recording;
     const concerned = { locationId: device.locationId, resourceId: device.id, details: { key } };
     await this.#audit.record([this.#entry('footage.upload-url-made', receiver, concerned)]);
-    return { key, uploadUrl, expiresAtMs: terms.fromMs + FOOTAGE_URL_VALID_MS };
+    return { key, uploadUrl, expiresAt: formatTime(terms.fromMs + FOOTAGE_URL_VALID_MS) };
   }
 
   async #urlsOf(keys: AlarmRecord['footage'], terms: UrlTerms): Promise<FootageUrls> {

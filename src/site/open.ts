@@ -1,48 +1,22 @@
 /** Opens the site: its model in memory, its changes, and who may do what in it. */
+
 import { join } from 'node:path';
 import { principalLimits } from '../domain/limits.js';
-import type { RecordKind } from '../domain/site.js';
 import { loadSecret } from '../files.js';
 import type { Foundation } from '../foundation.js';
-import {
-  AccessTokens,
-  firstTokenEntry,
-  TokenUse,
-  type TokenUseStore,
-} from './access/access-tokens.js';
+import type { Storage } from '../store/open.js';
 import { Denials } from './access/denials.js';
 import { QUOTA_CHECK_MS, QuotaWatch } from './access/quota-watch.js';
-import type { AuditTrail } from './audit-trail.js';
-import { Devices } from './devices.js';
-import { Groups } from './groups.js';
-import type { StoreHeadroom } from './health/store-headroom.js';
-import { Locations } from './locations.js';
-import { Rooms } from './rooms.js';
-import { SiteChanges } from './site-changes.js';
-import { SiteEvents } from './site-events.js';
+import { SiteChanges } from './changes.js';
+import { Operations } from './operations.js';
 import { SiteModel } from './site-model.js';
-import type { SiteStore } from './site-store.js';
-
-const TOKEN_USE_SAVED_MS = 60_000;
+import { AccessTokens, firstTokenEntry, TOKEN_USE_SAVED_MS } from './tokens.js';
 
 /** The site, and who may do what in it. */
 export type SiteParts = Awaited<ReturnType<typeof openSite>>;
 
-/** The parts of the store that the site uses. */
-export interface SiteStores {
-  readonly site: SiteStore;
-  readonly audit: AuditTrail;
-  readonly headroom: StoreHeadroom;
-  readonly tokenUse: TokenUseStore;
-  /** Compares the store with the site in memory. */
-  readonly witness: { followSite(counts: () => SiteCounts): void };
-}
-
-/** Records by kind, and how many changes the site has had. */
-type SiteCounts = Record<RecordKind | 'change', number>;
-
 /** Loads the site. */
-export async function openSite(foundation: Foundation, storage: SiteStores) {
+export async function openSite(foundation: Foundation, storage: Storage) {
   const { config, log, health, releasers, steady, now, elapsed } = foundation;
   const { site: store, audit, headroom } = storage;
   const adminToken = await firstAdminToken(foundation, storage);
@@ -50,35 +24,22 @@ export async function openSite(foundation: Foundation, storage: SiteStores) {
   denials.start();
   releasers.add(() => denials.stop());
   const model = new SiteModel();
-  const events = new SiteEvents((err) =>
-    log.error({ err }, 'failed to act on a change of the site'),
-  );
-  const changes = new SiteChanges({
-    store,
-    model,
-    events,
-    health,
-    headroom,
-    log,
-    now,
-  });
+  const changes = new SiteChanges({ store, model, health, headroom, log, now });
   releasers.add(() => changes.stop());
   await changes.start();
   storage.witness.followSite(() => ({ ...model.recordCounts(), change: changes.revision }));
-  const use = new TokenUse(storage.tokenUse, log, now);
-  await use.load();
-  releasers.every(TOKEN_USE_SAVED_MS, () => void use.save());
-  releasers.add(() => use.save());
+  const { tokenUse: use } = storage;
+  const accessTokens = new AccessTokens({ changes, model, adminToken, use, log, now });
+  await accessTokens.load();
+  releasers.every(TOKEN_USE_SAVED_MS, () => void accessTokens.save());
+  releasers.add(() => accessTokens.save());
   const watch = new QuotaWatch({ health, model, log, now: elapsed });
   releasers.every(QUOTA_CHECK_MS, () => watch.check());
   return {
     model,
-    events,
-    locations: new Locations(changes, model),
-    groups: new Groups(changes, model),
-    rooms: new Rooms(changes, model),
-    devices: new Devices(changes, model, now),
-    accessTokens: new AccessTokens(changes, model, adminToken, use, now),
+    changes,
+    operations: new Operations(changes, model, now),
+    accessTokens,
     limits: principalLimits(config.limits),
     watch,
     denials,
@@ -92,7 +53,7 @@ export async function openSite(foundation: Foundation, storage: SiteStores) {
  */
 async function firstAdminToken(
   { config, log, now }: Foundation,
-  { audit }: Pick<SiteStores, 'audit'>,
+  { audit }: Pick<Storage, 'audit'>,
 ): Promise<string> {
   if (config.adminToken !== undefined) return config.adminToken;
   const file = join(config.dataDir, 'admin.token');

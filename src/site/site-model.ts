@@ -1,3 +1,4 @@
+import { secretMatches } from '../domain/credentials.js';
 import { type DeviceContext, deviceContext } from '../domain/messages.js';
 import type {
   AccessToken,
@@ -8,9 +9,36 @@ import type {
   RecordKind,
   RecordOfKind,
   Room,
+  SiteRecords,
 } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import type { DeviceKey, GroupKey, RoomKey, SiteState } from './site-store.js';
+
+/** The site as stored, as far as it is readable. */
+export interface SiteState {
+  readonly records: SiteRecords;
+  /** The records that lack what their kind must hold: `location:<id>`, of devices and tokens the `principalKey`. */
+  readonly unreadable: ReadonlySet<string>;
+  /** How many changes the site has had, by any gateway. */
+  readonly revision: number;
+}
+
+/** A device, and the location to look for it in. */
+export interface DeviceKey {
+  readonly locationId: string;
+  readonly deviceId: string;
+}
+
+/** A room, and the location to look for it in. */
+export interface RoomKey {
+  readonly locationId: string;
+  readonly roomId: string;
+}
+
+/** A group, and the location to look for it in. */
+export interface GroupKey {
+  readonly locationId: string;
+  readonly groupId: string;
+}
 
 type RecordsById = { readonly [K in RecordKind]: Map<string, RecordOfKind[K]> };
 
@@ -131,19 +159,6 @@ export class SiteModel {
     return allWithin(locationId, this.#records.device.values());
   }
 
-  /** The devices in any of these locations, groups or rooms. */
-  devicesWithin(ids: ReadonlySet<string>): Device[] {
-    const devices: Device[] = [];
-    for (const device of this.#records.device.values()) {
-      const { locationId, roomId } = device;
-      const groupId = this.#roomOf(device)?.groupId;
-      if (ids.has(locationId) || ids.has(roomId ?? '') || ids.has(groupId ?? '')) {
-        devices.push(device);
-      }
-    }
-    return devices;
-  }
-
   device(id: string): Device | undefined {
     return this.#records.device.get(id);
   }
@@ -151,6 +166,12 @@ export class SiteModel {
   /** The device if it is in this location. */
   deviceIn({ locationId, deviceId }: DeviceKey): Device | undefined {
     return within(locationId, this.device(deviceId));
+  }
+
+  /** The device with this id and secret; undefined when there is none. */
+  authenticated(id: string, secret: Uint8Array): Device | undefined {
+    const device = this.device(id);
+    return device && secretMatches(secret, device.secretHash) ? device : undefined;
   }
 
   /** @throws GatewayError `location-not-found`, `device-not-found` when it is not in this location */

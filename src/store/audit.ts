@@ -11,11 +11,8 @@ import type { Retention } from '../releasers.js';
 import {
   ACTOR_TYPES,
   AUDIT_ACTIONS,
+  type AuditAction,
   type AuditEntry,
-  type AuditPage,
-  type AuditQuery,
-  type AuditReader,
-  type AuditRecord,
   type AuditTrail,
   isDenial,
 } from '../site/audit-trail.js';
@@ -41,6 +38,37 @@ const entrySchema = z.object({
   details: z.record(z.string(), z.string().nullable()),
 });
 
+/** An entry as stored. */
+export interface AuditRecord extends AuditEntry {
+  /** The record's number, in the order of writing. */
+  readonly sequence: number;
+}
+
+export interface AuditQuery {
+  readonly actions: readonly AuditAction[];
+  /** Exclusive bounds of the records' own times. */
+  readonly beforeMs: number | undefined;
+  readonly afterMs: number | undefined;
+  /** Only records that concern this location; a move between locations concerns both. */
+  readonly locationId: string | undefined;
+  readonly actorId: string | undefined;
+  readonly resourceId: string | undefined;
+  /** The order of the numbers. */
+  readonly order: 'asc' | 'desc';
+  readonly limit: number;
+  /** Records written after this one, and so after the first page was read, are left out. */
+  readonly upToSequence: number | undefined;
+  /** The number of the record that the page starts after. */
+  readonly position: number | undefined;
+}
+
+export interface AuditPage {
+  readonly records: readonly AuditRecord[];
+  /** The `position` of the next page, undefined on the last one. */
+  readonly next: number | undefined;
+  readonly upToSequence: number;
+}
+
 /** A record as read. */
 interface StoredRecord extends Omit<RecordToWrite, 'isDenial'> {
   readonly sequence: number;
@@ -54,7 +82,7 @@ export interface AuditStoreOptions {
   readonly log: Logger;
 }
 
-export class AuditStore implements AuditTrail, AuditReader {
+export class AuditStore implements AuditTrail {
   readonly #options: AuditStoreOptions;
 
   constructor(options: AuditStoreOptions) {
@@ -83,6 +111,13 @@ export class AuditStore implements AuditTrail, AuditReader {
     return (await answering(() => store.commit(change))) !== undefined;
   }
 
+  /**
+   * Reads a page, in the order of writing.
+   *
+   * A page may have fewer than `limit` records and still not be the last, when its filters leave out very many.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
   async page(query: AuditQuery): Promise<AuditPage> {
     // Left out: they must not hide the others.
     const unreadable: number[] = [];
@@ -215,8 +250,7 @@ function matches(query: AuditQuery, record: AuditRecord): boolean {
     actions.includes(record.action) &&
     record.atMs > afterMs &&
     record.atMs < beforeMs &&
-    (locationId === undefined ||
-      [record.locationId, details['targetLocationId']].includes(locationId)) &&
+    (locationId === undefined || [record.locationId, details['locationId']].includes(locationId)) &&
     (actorId === undefined || record.actor.id === actorId) &&
     (resourceId === undefined ||
       record.resourceId === resourceId ||

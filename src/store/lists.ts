@@ -1,15 +1,11 @@
 /** Lists of the newest of something, cut to a length and to bytes: drills, dead letters, invalid publishes. */
 import { z } from 'zod';
 import { parseJson } from '../domain/json.js';
-import type { InvalidPublishStore, ListedInvalidPublish } from '../ingest/invalid-publishes.js';
-import { DESTINATION_TYPES } from '../site/alarms/destinations.js';
-import { type DrillRecord, type DrillStore, MAX_DRILLS_SHOWN } from '../site/alarms/drills.js';
-import type {
-  InvalidPublishList,
-  InvalidPublishRecord,
-} from '../site/alarms/invalid-publish-list.js';
-import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
+import { formatTime } from '../domain/time.js';
+import type { ListedInvalidPublish } from '../ingest/invalid-publishes.js';
 import type { StoreHeadroom } from '../site/health/store-headroom.js';
+import { DESTINATION_TYPES } from '../site/tokens.js';
+import { type DrillRecord, MAX_DRILLS_SHOWN } from '../watch/drills.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
 import type { Store } from './store.js';
@@ -89,7 +85,7 @@ const DRILLS = new BoundedList({
 });
 
 /** The newest drills of each location. */
-export class DrillStoreRedis implements DrillStore {
+export class DrillStoreRedis {
   readonly #store: Store;
   readonly #keys: Keys;
 
@@ -98,18 +94,30 @@ export class DrillStoreRedis implements DrillStore {
     this.#keys = keys;
   }
 
+  /** Stores a drill, or its results. */
   async add(locationId: string, record: DrillRecord): Promise<void> {
     const owner = [this.#keys.siteRecords('location'), locationId] as const;
     const key = this.#keys.drills(locationId);
     await answering(() => DRILLS.add(this.#store, key, [record], owner));
   }
 
+  /** The newest first. */
   async newest(locationId: string, count: number): Promise<DrillRecord[]> {
     const read = await DRILLS.read(this.#store, this.#keys.drills(locationId));
     // From the oldest on: a drill keeps the place of its beginning, and its results replace it there.
     const records = new Map(read.reverse().map((record) => [record.id, record]));
     return [...records.values()].reverse().slice(0, count);
   }
+}
+
+/** A message that an upstream or receiver never takes. */
+export interface DeadLetter {
+  readonly atMs: number;
+  /** The forwarded topic. */
+  readonly topic: string;
+  /** Why, for example `Packet too large`. */
+  readonly reason: string;
+  readonly payload: Buffer;
 }
 
 const LETTERS = new BoundedList({
@@ -122,8 +130,8 @@ const LETTERS = new BoundedList({
   maxBytes: 16 * MIB,
 });
 
-/** The newest dead letters of each bridge and output. */
-export class DeadLetterStoreRedis implements DeadLetterStore {
+/** The newest dead letters of each bridge and output. @throws GatewayError `store-unavailable` whatever it does */
+export class DeadLetterStoreRedis {
   readonly #store: Store;
   readonly #keys: Keys;
 
@@ -137,10 +145,15 @@ export class DeadLetterStoreRedis implements DeadLetterStore {
     await answering(() => LETTERS.add(this.#store, this.#keys.deadLetters(bridge), [stored]));
   }
 
-  list(bridge: string): Promise<DeadLetter[]> {
-    return LETTERS.read(this.#store, this.#keys.deadLetters(bridge));
+  /** As they are shown, the newest first. */
+  async list(bridge: string) {
+    const letters = await LETTERS.read(this.#store, this.#keys.deadLetters(bridge));
+    return letters.map(({ atMs, topic, reason, payload }) => {
+      return { at: formatTime(atMs), topic, reason, base64: payload.toString('base64') };
+    });
   }
 
+  /** The oldest readable one, and what removes it; undefined when there is none. */
   async oldest(bridge: string) {
     const key = this.#keys.deadLetters(bridge);
     for (;;) {
@@ -156,6 +169,7 @@ export class DeadLetterStoreRedis implements DeadLetterStore {
     }
   }
 
+  /** Deletes the dead letters of a deleted bridge. */
   async clear(bridge: string): Promise<void> {
     await answering(() => this.#store.write(['DEL', this.#keys.deadLetters(bridge)]));
   }
@@ -165,12 +179,16 @@ export class DeadLetterStoreRedis implements DeadLetterStore {
 const MAX_KEPT_PAYLOAD_BYTES = 16 * 1024;
 const invalidPublishSchema = z.object({
   deviceId: z.string(),
+  /** The group that the device was in. */
   groupId: z.string().nullable().default(null),
   reason: z.string(),
   topic: z.string(),
+  /** The payload, or as much of it as is kept. */
   base64: z.string(),
   receivedAtMs: z.number(),
 });
+
+export type InvalidPublishRecord = Readonly<z.infer<typeof invalidPublishSchema>>;
 
 export interface InvalidPublishStoreOptions {
   /** Waits for a store that is away, as the publishes themselves do. */
@@ -183,7 +201,7 @@ export interface InvalidPublishStoreOptions {
 }
 
 /** The newest invalid publishes of each location. */
-export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPublishList {
+export class InvalidPublishStoreRedis {
   readonly #options: InvalidPublishStoreOptions;
   readonly #list: BoundedList<InvalidPublishRecord>;
 
@@ -207,6 +225,7 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
     await this.#list.add(store, keys.rejected(locationId), newest, owner);
   }
 
+  /** The newest first. @throws GatewayError `store-unavailable` */
   list(locationId: string): Promise<InvalidPublishRecord[]> {
     const { management, keys } = this.#options;
     return this.#list.read(management, keys.rejected(locationId));

@@ -9,7 +9,7 @@ import { StoreHeadroom } from '../site/health/store-headroom.js';
 import { AuditStore } from './audit.js';
 import { DiskMonitor } from './data-directory.js';
 import { defaultMaxMemoryBytes, EmbeddedRedis } from './embedded/embedded-redis.js';
-import { AlarmHistoryRedis } from './history/alarm-history.js';
+import { AlarmHistory } from './history/alarm-history.js';
 import { HistoryLog, historyRetention } from './history/history-log.js';
 import { type Keys, keysOf } from './keys.js';
 import { DeadLetterStoreRedis, DrillStoreRedis, InvalidPublishStoreRedis } from './lists.js';
@@ -100,7 +100,7 @@ export async function openStorage(options: Foundation) {
     history,
     queues,
     site: new SiteStoreRedis(management, keys, audit),
-    alarms: new AlarmHistoryRedis(management, log),
+    alarms: new AlarmHistory(management, log),
     audit,
     witness,
     /** Distinguishes the store from an emptied or replaced one; empty while unknown. */

@@ -2,22 +2,15 @@ import type { Logger } from 'pino';
 import { type DrillPlan, DrillSchedule } from '../domain/calendar.js';
 import { type FaultSubject, fault } from '../domain/fault.js';
 import { newId } from '../domain/ids.js';
+import type { Named } from '../domain/messages.js';
 import { GatewayError } from '../errors.js';
-import type { AlarmHistory } from '../site/alarms/alarm-history.js';
-import type { NamedDestination } from '../site/alarms/destinations.js';
-import {
-  DRILL_TIMEOUT_MS,
-  type DrillRecord,
-  type DrillReport,
-  type DrillRequest,
-  type DrillStore,
-  type Drills,
-  MAX_DRILLS_SHOWN,
-} from '../site/alarms/drills.js';
-import type { TestAlarms } from '../site/alarms/test-alarms.js';
-import { GATEWAY_ACTOR } from '../site/audit-trail.js';
+import type { TestAlarms } from '../ingest/test-alarms.js';
+import { type Actor, GATEWAY_ACTOR } from '../site/audit-trail.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
+import type { NamedDestination } from '../site/tokens.js';
+import type { AlarmHistory } from '../store/history/alarm-history.js';
+import type { DrillStoreRedis } from '../store/lists.js';
 import type { SilentDevice } from './supervision.js';
 
 export const DRILL_CHECK_MS = 1_000;
@@ -28,12 +21,54 @@ const DUE_FOR_MS = 60_000;
 /** Moments of a schedule that are remembered, in case the clock shows one of them again. */
 const MAX_DONE = 10;
 
-export interface DrillRunnerOptions {
+/** How long a destination has to acknowledge a drill (contract 3). */
+export const DRILL_TIMEOUT_MS = 60_000;
+export const MAX_DRILLS_SHOWN = 100;
+
+export interface DrillResult {
+  readonly destination: NamedDestination;
+  /** Undefined: not within the time, or not yet. */
+  readonly acknowledgedAfterMs?: number | undefined;
+}
+
+/** A stored drill. Until it is over, the proof of delivery says what has become of its alarm. */
+export interface DrillRecord {
+  readonly id: string;
+  readonly atMs: number;
+  /** `atMs` by the steady clock; undefined if an earlier version has stored it. */
+  readonly steadyAtMs?: number | undefined;
+  /** Who asked for it; null: the schedule. */
+  readonly by: Named | null;
+  readonly alarmId: string;
+  /** The device whose alarm it was. */
+  readonly device: Named;
+  /** The devices that were silent. */
+  readonly silent: readonly Named[];
+  /** Once it is over: later changes of the destinations do not change it. */
+  readonly results?: readonly DrillResult[] | undefined;
+}
+
+/** A drill with its results so far. */
+export interface DrillReport extends Omit<DrillRecord, 'results'> {
+  /** Whether the time is over. */
+  readonly isOver: boolean;
+  readonly results: readonly DrillResult[];
+}
+
+export interface DrillRequest {
+  readonly locationId: string;
+  /** Undefined: the location's first device. */
+  readonly deviceId: string | undefined;
+  readonly actor: Actor;
+  readonly by: Named | null;
+}
+
+export interface DrillsOptions {
   readonly plans: readonly DrillPlan[];
   readonly model: SiteModel;
-  readonly testAlarms: TestAlarms;
+  readonly testAlarms: Pick<TestAlarms, 'raise'>;
   readonly history: Pick<AlarmHistory, 'deliveries'>;
-  readonly store: DrillStore;
+  readonly store: Pick<DrillStoreRedis, 'add' | 'newest'>;
   readonly supervision: { list(): readonly SilentDevice[] };
   readonly destinationOf: (key: string) => NamedDestination;
   readonly health: Pick<Health, 'replace'>;
@@ -64,15 +99,15 @@ interface Scheduled {
  * The result of a drill comes from the proof of delivery of its alarm, so a restart in between changes nothing, and is
  * stored with it once it is over. A destination that failed in a location's newest drill is a fault until the next one.
  */
-export class DrillRunner implements Drills {
-  readonly #options: DrillRunnerOptions;
+export class Drills {
+  readonly #options: DrillsOptions;
   readonly #schedules: readonly Scheduled[];
   /** Drills that are not judged yet. */
   readonly #unjudged = new Set<Unjudged>();
   /** The id of the newest drill of each location. */
   readonly #newest = new Map<string, string>();
 
-  constructor(options: DrillRunnerOptions) {
+  constructor(options: DrillsOptions) {
     this.#options = options;
     this.#schedules = options.plans.map((plan) => {
       const schedule = new DrillSchedule(plan);
@@ -93,6 +128,11 @@ export class DrillRunner implements Drills {
     );
   }
 
+  /**
+   * Begins a drill.
+   *
+   * @throws GatewayError `location-without-devices`, `device-not-found`, `store-unavailable`
+   */
   async begin({ locationId, deviceId, actor, by }: DrillRequest): Promise<DrillReport> {
     const { model, testAlarms, store, now, steadyNow } = this.#options;
     const [first] = model.devicesOf(locationId);
@@ -125,6 +165,7 @@ export class DrillRunner implements Drills {
     return await this.#reportOf(locationId, record).catch(() => running);
   }
 
+  /** The newest first. @throws GatewayError `store-unavailable` */
   async list(locationId: string): Promise<DrillReport[]> {
     const records = await this.#options.store.newest(locationId, MAX_DRILLS_SHOWN);
     const reports: DrillReport[] = [];

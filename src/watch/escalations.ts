@@ -4,6 +4,7 @@ import type { Writer } from '../delivery/writer.js';
 import { derivedId, uuidBytes } from '../domain/ids.js';
 import { ESCALATIONS_LEVEL, type Escalation } from '../domain/rules.js';
 import { forwardedTopic } from '../domain/topics.js';
+import type { EscalationStoreRedis } from '../store/site/kept.js';
 
 export const ESCALATION_CHECK_MS = 500;
 /** How many go to the log at a time; alarms go first in between. */
@@ -33,19 +34,9 @@ export interface EscalatedAlarm {
   readonly isRaised: boolean;
 }
 
-/** Knows when escalations are due, across restarts. */
-export interface EscalationStore {
-  /** The first escalations due at a time of the steady clock. */
-  due(steadyAtMs: number, count: number): Promise<DueAlarm[]>;
-  /** Undefined when the alarm is gone, or cannot be read. */
-  alarm(due: DueAlarm): Promise<EscalatedAlarm | undefined>;
-  /** Forgets escalations that have nothing to escalate any more. */
-  forget(members: readonly string[]): Promise<void>;
-}
-
 export interface EscalationsOptions {
   readonly escalations: readonly Escalation[];
-  readonly store: EscalationStore;
+  readonly store: EscalationStoreRedis;
   readonly writer: Pick<Writer, 'append'>;
   readonly log: Logger;
   readonly now: () => number;

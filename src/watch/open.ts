@@ -1,36 +1,22 @@
 /** Opens the watch over silent devices and unacknowledged alarms, and the drills. */
+
 import type { Writer } from '../delivery/writer.js';
 import type { Foundation } from '../foundation.js';
+import type { TestAlarms } from '../ingest/test-alarms.js';
 import { repeat } from '../releasers.js';
-import type { AlarmHistory } from '../site/alarms/alarm-history.js';
-import { destinationOf } from '../site/alarms/destinations.js';
-import type { DrillStore } from '../site/alarms/drills.js';
-import type { TestAlarms } from '../site/alarms/test-alarms.js';
 import type { SiteParts } from '../site/open.js';
-import { DRILL_CHECK_MS, DrillRunner } from './drills.js';
-import { ESCALATION_CHECK_MS, type EscalationStore, Escalations } from './escalations.js';
-import {
-  type Hearing,
-  SUPERVISION_CHECK_MS,
-  Supervision,
-  type SupervisionStore,
-} from './supervision.js';
+import type { Storage } from '../store/open.js';
+import { DRILL_CHECK_MS, Drills } from './drills.js';
+import { ESCALATION_CHECK_MS, Escalations } from './escalations.js';
+import { type Hearing, SUPERVISION_CHECK_MS, Supervision } from './supervision.js';
 
 /** The parts that notice what nobody sends. */
 export type WatchParts = Awaited<ReturnType<typeof openWatch>>;
 
-/** The parts of the store that they use. */
-export interface WatchStores {
-  readonly supervision: SupervisionStore;
-  readonly escalations: EscalationStore;
-  readonly drills: DrillStore;
-  readonly alarms: AlarmHistory;
-}
-
 /** Loads what supervision, escalations and drills have noted. `start` begins those that send alarms. */
 export async function openWatch(
   { config, health, log, releasers, steady, now }: Foundation,
-  storage: WatchStores,
+  storage: Storage,
   { model, accessTokens }: SiteParts,
   writer: Writer,
   {
@@ -59,14 +45,14 @@ export async function openWatch(
     log,
     ...clocks,
   });
-  const drills = new DrillRunner({
+  const drills = new Drills({
     plans: config.drills,
     model,
     testAlarms,
     history: storage.alarms,
     store: storage.drills,
     supervision,
-    destinationOf: (key) => destinationOf({ model, accessTokens }, key),
+    destinationOf: (key) => accessTokens.destinationOf(key),
     health,
     log,
     ...clocks,

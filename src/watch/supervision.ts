@@ -8,6 +8,7 @@ import type { Device } from '../domain/site.js';
 import { forwardedTopic } from '../domain/topics.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
+import type { SupervisionStoreRedis } from '../store/site/kept.js';
 
 export const SUPERVISION_CHECK_MS = 1_000;
 const FAULT_SOURCE = 'device-silent';
@@ -19,11 +20,6 @@ export interface SilentDevice {
   readonly deviceId: string;
   readonly sinceMs: number;
   readonly lastSeenAtMs: number;
-}
-
-/** Knows which devices are silent, across restarts. The log writes it, with each event. */
-export interface SupervisionStore {
-  silent(): Promise<SilentDevice[]>;
 }
 
 /** Tells when devices were last heard. */
@@ -39,7 +35,7 @@ export interface SupervisionOptions {
   readonly model: Pick<SiteModel, 'devices' | 'device' | 'context'>;
   readonly hearing: Hearing;
   readonly writer: Pick<Writer, 'append'>;
-  readonly store: SupervisionStore;
+  readonly store: Pick<SupervisionStoreRedis, 'silent'>;
   readonly health: Pick<Health, 'replace'>;
   /** For devices without a time of their own; null: they are not supervised. */
   readonly silentAfterSeconds: number | null;

@@ -12,8 +12,8 @@ import { parseAlarm } from '../../src/domain/alarm.js';
 import { newId } from '../../src/domain/ids.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import type { MessageProperties } from '../../src/mqtt/message-properties.js';
-import type { DeadLetter } from '../../src/site/bridge-list.js';
 import { Health } from '../../src/site/health/health.js';
+import type { DeadLetter } from '../../src/store/lists.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
 import { Connection, LIMITS, numbered, numberIn, StoreInMemory, silent } from './in-memory.js';
 

@@ -4,10 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ask, createToken, expect, type Home, test, times } from '../harness/index.js';
+import { ask, expect, type Home, test, times } from '../harness/index.js';
 
 const DAY_MS = 86_400_000;
-const VIEWER = [{ location: '*', role: 'viewer' }];
 const NEW = { name: 'Neu' };
 
 /** The records that match, oldest first. */
@@ -199,41 +198,6 @@ test('records are removed when they are too old by a clock that does not jump', 
   await expect.poll(kept).toEqual(['room.created']);
   // A number is not given again.
   expect(await last()).toBe(before + 1);
-});
-
-test('the expiry of a token is recorded once, with its time, whoever was away then', async ({
-  own,
-}) => {
-  const home = await own.home({ isHurried: true });
-  const { gateway } = home;
-  const expiresAfter = async (ms: number) => {
-    const at = new Date(gateway.clock.now() + ms).toISOString();
-    return [(await createToken(gateway, VIEWER, 'short', at)).id, at] as const;
-  };
-  const expired = async () => {
-    const records = await recordsOf(home, 'actions=access-token.expired');
-    return records.map(({ resourceId, at, actor }) => [resourceId, at, Object(actor).type]);
-  };
-  const [one, oneAt] = await expiresAfter(60_000);
-  await gateway.stop();
-  await gateway.clock.advance(60_000);
-  await gateway.start();
-  const expected = [[one, oneAt, 'gateway']];
-  await expect.poll(expired).toEqual(expected);
-  const [two, twoAt] = await expiresAfter(60_000);
-  const store = await home.store();
-  store.freeze();
-  await gateway.clock.advance(60_000);
-  try {
-    await gateway.logged('failed to record an expired token');
-  } finally {
-    store.thaw();
-  }
-  expected.push([two, twoAt, 'gateway']);
-  await expect.poll(expired).toEqual(expected);
-  const [three, threeAt] = await expiresAfter(60_000);
-  await gateway.clock.advance(60_000);
-  await expect.poll(expired).toEqual([...expected, [three, threeAt, 'gateway']]);
 });
 
 test('the first administrator’s token is recorded once', async ({ own }) => {

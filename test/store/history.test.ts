@@ -19,9 +19,12 @@ import { ALARM_KINDS, alarmText, parseAlarm } from '../../src/domain/alarm.js';
 import { newId, uuidBytes } from '../../src/domain/ids.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { forwardedTopic } from '../../src/domain/topics.js';
-import type { AlarmOrder, AlarmPosition } from '../../src/site/alarms/alarm-history.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
-import { AlarmHistoryRedis } from '../../src/store/history/alarm-history.js';
+import {
+  AlarmHistory,
+  type AlarmOrder,
+  type AlarmPosition,
+} from '../../src/store/history/alarm-history.js';
 import { HistoryLog, historyRetention } from '../../src/store/history/history-log.js';
 import { keysOf } from '../../src/store/keys.js';
 import { QueueStoreRedis } from '../../src/store/queues.js';
@@ -53,7 +56,7 @@ class Stored {
   readonly keys = keysOf(newId());
   readonly deviceId = newId();
   readonly history: HistoryLog;
-  readonly alarms: AlarmHistoryRedis;
+  readonly alarms: AlarmHistory;
   readonly queues: QueueStoreRedis;
   readonly sessions: SessionStoreRedis;
   readonly store: Store;
@@ -75,7 +78,7 @@ class Stored {
       recordOf,
       log: silent,
     });
-    this.alarms = new AlarmHistoryRedis(store, silent);
+    this.alarms = new AlarmHistory(store, silent);
     this.queues = new QueueStoreRedis(store, store, this.history, Date.now);
     this.sessions = new SessionStoreRedis(store, keys);
   }

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { principalKey } from '../../src/domain/grants.js';
 import type { AccessToken, Device } from '../../src/domain/site.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
-import { Devices } from '../../src/site/devices.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
+import { Operations } from '../../src/site/operations.js';
 import { InvalidPublishStoreRedis } from '../../src/store/lists.js';
 import { PresenceStoreRedis } from '../../src/store/site/kept.js';
 import { Store } from '../../src/store/store.js';
@@ -33,7 +33,7 @@ it('keeps custom data as written, and unusual values in other fields', async () 
     name: 'Bett "neu" \\ \u0001 🛏',
     customData,
   };
-  const token: AccessToken = { ...world.token, expiresAtMs: 7, isExpiryNoted: true };
+  const token: AccessToken = { ...world.token, expiresAtMs: 7 };
   await world.change(
     { kind: 'device', before: world.placed, after: device },
     { kind: 'access-token', before: world.token, after: token },
@@ -65,7 +65,7 @@ it('refuses a kind whose records were overwritten, and does not change it', asyn
   });
   const counters = [`${keys.sitePrefix}sequence:audit`, keys.siteRevision];
   const before = await redis.mget(counters);
-  const renaming = new Devices(world.changes, world.model, () => 1).change(
+  const renaming = new Operations(world.changes, world.model, () => 1).changeDevice(
     GATEWAY_ACTOR,
     { locationId: location.id, deviceId: device.id },
     { name: 'Bett 2' },
@@ -109,9 +109,10 @@ describe('ignores only unusable records', () => {
     expect(unreadable.toSorted()).toEqual([`device:${device.id}`, `device:${placed.id}`].sort());
   });
 
-  it('ignores the limits of its own that an earlier version gave a device', async () => {
+  it('ignores what an earlier version noted with devices and tokens', async () => {
     const world = await SiteWorld.create(server);
     await world.rewrite('device', world.device.id, { limits: { messagesPerSecond: 0 } });
+    await world.rewrite('access-token', world.token.id, { isExpiryNoted: true });
     expect(await world.load()).toEqual({ records: world.records, unreadable: [] });
   });
 
@@ -162,13 +163,13 @@ it('reports how many records are unreadable, and logs their ids', async () => {
 
 it('ends only a credential when its record turns out unreadable', async () => {
   const world = await SiteWorld.create(server);
-  const { redis, keys, device, token, events } = world;
+  const { redis, keys, device, token, changes } = world;
   const devices = keys.siteRecords('device');
   await world.changes.start();
   const ended: string[] = [];
   const removed: string[] = [];
-  events.on('credentialEnded', (principal) => ended.push(principal));
-  events.on('principalRemoved', (principal) => removed.push(principal));
+  changes.on('credentialEnded', (principal) => ended.push(principal));
+  changes.on('principalRemoved', (principal) => removed.push(principal));
   await world.rewrite('access-token', token.id, { grants: 'x' });
   await redis.hset(devices, device.id, 'x');
   await world.changes.start();
@@ -185,7 +186,7 @@ it('announces changes that a reload finds', async () => {
   const world = await SiteWorld.create(server);
   await world.changes.start();
   const changed: string[] = [];
-  world.events.on('deviceChanged', (id) => changed.push(id));
+  world.changes.on('deviceChanged', (id) => changed.push(id));
   await world.rewrite('room', world.room.id, { name: 'Süd' });
   await world.changes.start();
   expect(changed).toEqual([world.placed.id]);

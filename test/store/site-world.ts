@@ -13,10 +13,9 @@ import type {
   Room,
 } from '../../src/domain/site.js';
 import { type AuditEntry, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
+import { SiteChanges } from '../../src/site/changes.js';
 import { Health } from '../../src/site/health/health.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
-import { SiteChanges } from '../../src/site/site-changes.js';
-import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { AuditStore } from '../../src/store/audit.js';
 import { keysOf } from '../../src/store/keys.js';
@@ -29,9 +28,6 @@ export class SiteWorld {
   readonly keys = keysOf(newId());
   readonly store: SiteStoreRedis;
   readonly model = new SiteModel();
-  /** What listeners have thrown. */
-  readonly failures: unknown[] = [];
-  readonly events = new SiteEvents((error) => this.failures.push(error));
   readonly health = new Health();
   /** Lines of the log. */
   readonly logged: string[] = [];
@@ -58,7 +54,6 @@ export class SiteWorld {
     createdAtMs: 1,
     grants: [{ location: '*', role: 'viewer' }],
     expiresAtMs: null,
-    isExpiryNoted: false,
   };
 
   private constructor(socketPath: string) {
@@ -68,11 +63,10 @@ export class SiteWorld {
     const [door, keys] = [new Store(this.redis, this.keys.sitePrefix), this.keys];
     const audit = new AuditStore({ store: door, keys, steadyNow: Date.now, log });
     this.store = new SiteStoreRedis(door, keys, audit);
-    const { store, model, events, health } = this;
+    const { store, model, health } = this;
     this.changes = new SiteChanges({
       store,
       model,
-      events,
       health,
       log,
       now: () => 1,

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { FAILURES } from '../../src/bridge/failures.js';
+import { DENIED_REASONS } from '../../src/broker/connection-list.js';
 import type { Device, Room } from '../../src/console/api.js';
 import { GatewayClock } from '../../src/console/live/gateway-clock.js';
 import { BOARD_WORDS } from '../../src/console/pages/board/board-words.js';
@@ -37,7 +38,6 @@ import { csvText } from '../../src/console/ui/csv.js';
 import { ago } from '../../src/console/ui/time-ago.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarm.js';
 import { FAULT_SUBJECTS, faultWords } from '../../src/domain/fault.js';
-import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 
 /** Answers the requests of the console until the test ends. */

@@ -3,7 +3,7 @@
  * subscription options. What a wrong packet or a wrong login is told is in `packets.ts` and `connect.test`.
  */
 import { randomUUID } from 'node:crypto';
-import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
+import { DENIED_REASONS } from '../../src/broker/connection-list.js';
 import {
   Client,
   type ConnectOptions,

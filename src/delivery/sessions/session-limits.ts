@@ -1,8 +1,8 @@
 /** How many sessions a principal may have, and what the list of them shows. */
 import { type Principal, principalKey } from '../../domain/grants.js';
 import type { QuotasOfAll } from '../../domain/limits.js';
+import { formatTime } from '../../domain/time.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
-import type { SessionList, SessionPage, SessionView } from '../../site/access/session-list.js';
 import { OldestQueued } from '../accounts.js';
 import type { Consumer } from '../consumer.js';
 import type { ConsumingSession, Session } from './session.js';
@@ -68,8 +68,27 @@ function holdsNothing({ consumer }: Session): boolean {
   return subscriptions.size + queued.alarms + queued.messages === 0;
 }
 
+/** A persistent session of a device or an access token, connected or away. */
+export interface SessionView {
+  readonly clientId: string;
+  readonly principal: { readonly type: 'access-token' | 'device'; readonly id: string };
+  readonly connected: boolean;
+  /** When it was last connected; null while it is. */
+  readonly awaySince: string | null;
+  /** Accepted for it, but not yet acknowledged. */
+  readonly backlog: { readonly alarms: number; readonly messages: number };
+  /** When the oldest of its backlog was received; null for none, or while the store is away. */
+  readonly oldestQueuedAt: string | null;
+}
+
+export interface SessionPage {
+  /** How many persistent sessions there are. */
+  readonly total: number;
+  readonly sessions: SessionView[];
+}
+
 /** The persistent sessions of devices and access tokens. The bridges list their own queues. */
-export class SessionBacklogs implements SessionList {
+export class SessionBacklogs {
   readonly #sessions: Pick<Sessions, 'persistent'>;
   /** One read of the store at a time per consumer, however many callers ask. */
   readonly #oldest = new WeakMap<Consumer, OldestQueued>();
@@ -78,6 +97,7 @@ export class SessionBacklogs implements SessionList {
     this.#sessions = sessions;
   }
 
+  /** The largest backlogs first, alarms before messages; then the sessions away for the longest. */
   async withLargestBacklogs(limit: number): Promise<SessionPage> {
     const all = this.#sessions.persistent().flatMap((session) => {
       const principal = principalOf(session.owner.key);
@@ -94,9 +114,10 @@ export class SessionBacklogs implements SessionList {
       all.slice(0, limit).map(async ({ session, principal, backlog }): Promise<SessionView> => {
         const { clientId, consumer, seenAtMs } = session;
         const connected = consumer.isConnected;
-        const awaySinceMs = connected ? null : seenAtMs;
-        const oldestQueuedAtMs = (await this.#oldestOf(consumer).receivedAtMs()) ?? null;
-        return { clientId, principal, connected, awaySinceMs, backlog, oldestQueuedAtMs };
+        const awaySince = connected ? null : formatTime(seenAtMs);
+        const oldestMs = await this.#oldestOf(consumer).receivedAtMs();
+        const oldestQueuedAt = typeof oldestMs === 'number' ? formatTime(oldestMs) : null;
+        return { clientId, principal, connected, awaySince, backlog, oldestQueuedAt };
       }),
     );
     return { total: all.length, sessions };

@@ -5,8 +5,6 @@ import type { GivenState } from '../../domain/alarm-state.js';
 import { permittedGroups } from '../../domain/grants.js';
 import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
-import { DELIVERY_STATES } from '../../site/alarms/alarm-history.js';
-import { destinationOf } from '../../site/alarms/destinations.js';
 import { type Caller, noGrant } from '../caller.js';
 import { note, time } from '../fields.js';
 import type { Ids, Rights } from '../rights.js';
@@ -25,7 +23,7 @@ export const AlarmDeliveries = z
     deliveries: z.array(
       z.object({
         destination: Destination,
-        state: z.enum(DELIVERY_STATES),
+        state: z.enum(['queued', 'delivered', 'expired', 'dropped']),
         at: time.meta({
           description: 'When it was acknowledged, expired or dropped; of a queued one, received.',
         }),
@@ -99,7 +97,7 @@ export function alarmStateRoutes(services: HttpServices, rights: Rights): Routes
         }
         return {
           deliveries: found.map(({ destination, state, atMs }) => ({
-            destination: destinationOf(services, destination),
+            destination: services.accessTokens.destinationOf(destination),
             state,
             at: formatTime(atMs),
           })),

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { ALARM_KINDS, FOOTAGE_TYPES, type FootageType } from '../../domain/alarm.js';
 import { ALARM_STATES, type AlarmStateRecord } from '../../domain/alarm-state.js';
 import { formatTime } from '../../domain/time.js';
-import type { AlarmRecord } from '../../site/alarms/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
+import type { AlarmRecord } from '../../store/history/alarm-history.js';
 import { EXAMPLE_FOOTAGE_URL, id, named, namedView, nextCursor, time } from '../fields.js';
 import type { Columns } from '../listing.js';
 

@@ -2,8 +2,9 @@
 
 import { z } from 'zod';
 import { formatTime } from '../../domain/time.js';
-import { ADMIN_TOKEN_ID } from '../../site/access/access-tokens.js';
-import { ACTOR_TYPES, AUDIT_ACTIONS, type AuditRecord } from '../../site/audit-trail.js';
+import { ACTOR_TYPES, AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import { ADMIN_TOKEN_ID } from '../../site/tokens.js';
+import type { AuditRecord } from '../../store/audit.js';
 import { PageCursors } from '../cursors.js';
 import {
   after,

@@ -2,13 +2,12 @@
 
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { formatTime } from '../../domain/time.js';
 import {
   DENIED_OPERATIONS,
   DENIED_REASONS,
   MQTT_VERSIONS,
   PROTOCOLS,
-} from '../../site/access/connection-list.js';
+} from '../../broker/connection-list.js';
 import { PageCursors } from '../cursors.js';
 import { count, cursor, EXAMPLE_ID, limit, time } from '../fields.js';
 import { admin } from '../rights.js';
@@ -133,7 +132,7 @@ export const Sessions = z
   })
   .meta({ id: 'Sessions' });
 
-export function connectionRoutes({ connections, sessions, cursorKey }: HttpServices): Routes {
+export function connectionRoutes({ broker, sessions, cursorKey }: HttpServices): Routes {
   const cursors = new PageCursors(cursorKey);
   // The numbers of connections begin again at each start.
   const scope = { connectionsSince: randomUUID() };
@@ -147,15 +146,11 @@ export function connectionRoutes({ connections, sessions, cursorKey }: HttpServi
       handle: ({ query }) => {
         const start = query.cursor === undefined ? undefined : cursors.decode(query.cursor, scope);
         const from = start && { after: start.sequence, upTo: start.upToSequence };
-        const { connections: shown, next } = connections.page(query.limit, from);
+        const { connections: shown, next } = broker.connections(query.limit, from);
         const position = next && { timeMs: 0, sequence: next.after, upToSequence: next.upTo };
         return {
           nextCursor: position === undefined ? null : cursors.encode(position, scope),
-          connections: shown.map(({ sinceMs, slowed, ...rest }) => ({
-            ...rest,
-            since: formatTime(sinceMs),
-            slowed: slowed && { since: formatTime(slowed.sinceMs), limit: slowed.limit },
-          })),
+          connections: shown,
         };
       },
     }),
@@ -166,8 +161,7 @@ export function connectionRoutes({ connections, sessions, cursorKey }: HttpServi
         'The newest 1,000 since the gateway started: each CONNECT that failed, each filter of a SUBSCRIBE that was answered with 0x80, each publish that was dropped for want of a permission.',
       right: admin,
       answer: json('The newest denials.', DeniedConnection.array()),
-      handle: () =>
-        connections.denied().map(({ atMs, ...rest }) => ({ ...rest, at: formatTime(atMs) })),
+      handle: () => broker.denied.newest(),
     }),
     listSessions: get('/sessions', {
       tag: 'Connections',
@@ -177,17 +171,7 @@ export function connectionRoutes({ connections, sessions, cursorKey }: HttpServi
       right: admin,
       query: z.strictObject({ limit }),
       answer: json('The sessions.', Sessions),
-      handle: async ({ query }) => {
-        const { total, sessions: shown } = await sessions.withLargestBacklogs(query.limit);
-        return {
-          total,
-          sessions: shown.map(({ awaySinceMs, oldestQueuedAtMs, ...rest }) => ({
-            ...rest,
-            awaySince: awaySinceMs === null ? null : formatTime(awaySinceMs),
-            oldestQueuedAt: oldestQueuedAtMs === null ? null : formatTime(oldestQueuedAtMs),
-          })),
-        };
-      },
+      handle: ({ query }) => sessions.withLargestBacklogs(query.limit),
     }),
   };
 }

@@ -8,7 +8,7 @@ import { silentAfterSchema } from '../../domain/rules.js';
 import type { Device } from '../../domain/site.js';
 import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
-import { MAX_CUSTOM_DATA_BYTES } from '../../site/devices.js';
+import { MAX_CUSTOM_DATA_BYTES } from '../../site/operations.js';
 import { JSON_MEDIA_TYPE, readBody, requireMediaType } from '../body.js';
 import { entityTag, isKnown } from '../conditional.js';
 import {
@@ -106,7 +106,7 @@ function deviceTag({ online, lastSeenAt, via, ...made }: z.output<typeof DeviceV
 }
 
 export function deviceRoutes(services: HttpServices, rights: Rights): Routes {
-  const { devices, model, presence } = services;
+  const { operations, model, presence } = services;
   const view = (device: Device): z.output<typeof DeviceView> => {
     const { online, lastSeenAtMs, via } = presence.of(device.id);
     const { silentAfterSeconds } = device;
@@ -140,7 +140,7 @@ export function deviceRoutes(services: HttpServices, rights: Rights): Routes {
         view: CreatedDevice,
         problems: { 409: 'The id is in use.' },
         handle: async ({ path: { locationId }, body, caller }) => {
-          const made = await devices.create(caller.actor, locationId, body.name, body.id);
+          const made = await operations.createDevice(caller.actor, locationId, body.name, body.id);
           return { ...view(made.device), secret: made.secret };
         },
       },
@@ -149,12 +149,12 @@ export function deviceRoutes(services: HttpServices, rights: Rights): Routes {
         right: rights.device('manager'),
         summary: 'Rename a device, or set a time of silence of its own',
         body: DeviceChange,
-        handle: ({ path, body, caller }) => devices.change(caller.actor, path, body),
+        handle: ({ path, body, caller }) => operations.changeDevice(caller.actor, path, body),
       },
       remove: {
         right: rights.device('manager'),
         summary: 'Delete a device; its alarm history stays',
-        handle: ({ path, caller }) => devices.delete(caller.actor, path),
+        handle: ({ path, caller }) => operations.deleteDevice(caller.actor, path),
       },
     }),
     replaceDeviceSecret: post(`${ITEM}/secret`, {
@@ -168,7 +168,7 @@ export function deviceRoutes(services: HttpServices, rights: Rights): Routes {
       answer: json('The secret, shown only once.', DeviceSecret),
       tagNow,
       handle: async ({ path, caller }) => ({
-        secret: await devices.replaceSecret(caller.actor, path),
+        secret: await operations.replaceDeviceSecret(caller.actor, path),
       }),
     }),
     moveDevice: post(`${ITEM}/move`, {
@@ -192,8 +192,8 @@ export function deviceRoutes(services: HttpServices, rights: Rights): Routes {
         }
         model.requireDevice(path);
         if (targetLocationId === undefined) {
-          await devices.moveToRoom(caller.actor, path, targetRoomId);
-        } else await devices.moveToLocation(caller.actor, path, targetLocationId);
+          await operations.moveToRoom(caller.actor, path, targetRoomId);
+        } else await operations.moveToLocation(caller.actor, path, targetLocationId);
       },
     }),
     ...customDataRoutes(services, rights),
@@ -207,7 +207,7 @@ const AnyObject = z
   .looseObject({})
   .meta({ description: 'Any JSON object.', examples: [{ bed: 2 }] });
 
-function customDataRoutes({ devices, model }: HttpServices, rights: Rights): Routes {
+function customDataRoutes({ operations, model }: HttpServices, rights: Rights): Routes {
   const answer = {
     status: 200,
     description: 'The stored object.',
@@ -244,7 +244,7 @@ function customDataRoutes({ devices, model }: HttpServices, rights: Rights): Rou
         const mode = mediaType === MERGE_PATCH_MEDIA_TYPE ? 'merge' : 'replace';
         const payload = await readObjectText(c);
         caller.checkAgain();
-        return respond(c, await devices.setCustomData(caller.actor, path, payload, mode), false);
+        return respond(c, await operations.setCustomData(caller.actor, path, payload, mode), false);
       },
     }),
   };

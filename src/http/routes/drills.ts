@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import { formatTime } from '../../domain/time.js';
-import { DESTINATION_TYPES } from '../../site/alarms/destinations.js';
-import type { DrillReport } from '../../site/alarms/drills.js';
+import { DESTINATION_TYPES } from '../../site/tokens.js';
+import type { DrillReport } from '../../watch/drills.js';
 import { EXAMPLE_ID, id, time, uuid } from '../fields.js';
 import type { Rights } from '../rights.js';
 import { accepted, get, json, post, type Routes } from '../route.js';

@@ -2,15 +2,12 @@
 
 import type { HttpBindings } from '@hono/node-server';
 import { z } from 'zod';
+import type { EventSubscription } from '../../broker/event-streams.js';
+import type { StreamMessage, StreamOutlet } from '../../delivery/feed.js';
 import { maySubscribe } from '../../domain/grants.js';
 import { formatTime } from '../../domain/time.js';
 import { isFilter, withLowerCaseIds } from '../../domain/topics.js';
 import { GatewayError } from '../../errors.js';
-import type {
-  EventSubscription,
-  StreamMessage,
-  StreamOutlet,
-} from '../../site/alarms/event-streams.js';
 import { addressOf } from '../frame.js';
 import { anyToken } from '../rights.js';
 import { get, type Routes } from '../route.js';

@@ -6,9 +6,8 @@
 import { z } from 'zod';
 import { FOOTAGE_TYPES } from '../../domain/alarm.js';
 import { isFootageContentType, parseRecordingKey, type Recording } from '../../domain/footage.js';
-import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
-import type { FootageFiles, RecordingFile } from '../../site/footage-store.js';
+import type { FootageFolder, RecordingFile } from '../../footage/folder.js';
 import { bodyChunks, isEncoded } from '../body.js';
 import { nobody } from '../caller.js';
 import { EXAMPLE_FOOTAGE_URL, EXAMPLE_ID, time } from '../fields.js';
@@ -87,9 +86,7 @@ export function footageRoutes(services: HttpServices): Routes {
     handle: async ({ c, body: { type, contentType }, caller }) => {
       const receiver = { actor: caller.actor, gatewayUrl: gatewayUrlOf(c, services) };
       const prepared = await footage.prepareUpload(caller.device, type, contentType, receiver);
-      const { key, uploadUrl, expiresAtMs } = prepared;
-      const answer = { key, uploadUrl, expiresAt: formatTime(expiresAtMs) };
-      return c.json(answer, 201, { Location: uploadUrl });
+      return c.json(prepared, 201, { Location: prepared.uploadUrl });
     },
   });
   if (footageFiles === undefined) return { prepareFootageUpload };
@@ -142,7 +139,7 @@ export function footageRoutes(services: HttpServices): Routes {
 }
 
 /** Whoever has a URL that the gateway has signed; what does not match byte for byte gets 403. */
-function signed(files: FootageFiles, method: 'GET' | 'PUT'): Right<never> {
+function signed(files: FootageFolder, method: 'GET' | 'PUT'): Right<never> {
   return {
     credential: 'signature',
     identify: (_callers, c) => {

@@ -1,10 +1,7 @@
 /** Bridges and webhooks: their status and their dead letters. They are configured in the file, not here. */
 
 import { z } from 'zod';
-import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
-import { type DeadLetter, describeBridge } from '../../site/bridge-list.js';
-import type { OutputStatus } from '../../site/output-list.js';
 import { count, Nothing, time } from '../fields.js';
 import { admin } from '../rights.js';
 import { del, done, get, json, post, type Routes } from '../route.js';
@@ -102,7 +99,7 @@ export function queueRoutes({ bridges, outputs, deadLetters }: HttpServices): Ro
       summary: 'List the bridges to other brokers with their status',
       right: admin,
       answer: json('Bridges.', BridgeView.array()),
-      handle: async () => (await bridges.statuses()).map(describeBridge),
+      handle: () => bridges.statuses(),
     }),
     deleteBridge: del('/bridges/{name}', {
       tag: 'Bridges',
@@ -117,11 +114,11 @@ export function queueRoutes({ bridges, outputs, deadLetters }: HttpServices): Ro
       summary: 'List the dead letters: messages that the upstream never takes, newest first',
       right: admin,
       answer: json('The newest dead letters.', DeadLetterView.array()),
-      handle: async ({ path: { name } }) => {
+      handle: ({ path: { name } }) => {
         if (!bridges.has(name)) {
           throw new GatewayError('bridge-not-found', 'There is no such bridge.');
         }
-        return (await deadLetters.list(name)).map(deadLetterView);
+        return deadLetters.list(name);
       },
     }),
     listOutputs: get('/outputs', {
@@ -129,14 +126,14 @@ export function queueRoutes({ bridges, outputs, deadLetters }: HttpServices): Ro
       summary: 'List the webhooks with their status',
       right: admin,
       answer: json('Outputs.', OutputView.array()),
-      handle: async () => (await outputs.statuses()).map(outputView),
+      handle: () => outputs.statuses(),
     }),
     listOutputDeadLetters: get('/outputs/{name}/dead-letters', {
       tag: 'Outputs',
       summary: 'List the dead letters: messages that the receiver never takes, newest first',
       right: admin,
       answer: json('The newest dead letters.', DeadLetterView.array()),
-      handle: async ({ path }) => (await outputs.deadLetters(path.name)).map(deadLetterView),
+      handle: ({ path }) => outputs.deadLetters(path.name),
     }),
     sendOutputDeadLettersAgain: post('/outputs/{name}/dead-letters/send-again', {
       tag: 'Outputs',
@@ -145,30 +142,7 @@ export function queueRoutes({ bridges, outputs, deadLetters }: HttpServices): Ro
       body: Nothing,
       isBodyOptional: true,
       answer: json('How many were taken.', SentAgain),
-      handle: async ({ path, caller }) => {
-        const { sent, reason = null } = await outputs.sendAgain(caller.actor, path.name);
-        return { sent, reason };
-      },
+      handle: ({ path, caller }) => outputs.sendAgain(caller.actor, path.name),
     }),
   };
-}
-
-function outputView(status: OutputStatus): z.infer<typeof OutputView> {
-  const { name, host, state, lastError, queued, oldestQueuedAtMs, delivered, dropped } = status;
-  return {
-    name,
-    type: 'webhook',
-    host,
-    state,
-    queued,
-    oldestQueuedAt: oldestQueuedAtMs === null ? null : formatTime(oldestQueuedAtMs),
-    delivered,
-    dropped,
-    lastError:
-      lastError === undefined ? null : { at: formatTime(lastError.atMs), detail: lastError.reason },
-  };
-}
-
-function deadLetterView({ atMs, topic, reason, payload }: DeadLetter) {
-  return { at: formatTime(atMs), topic, reason, base64: payload.toString('base64') };
 }

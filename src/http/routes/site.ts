@@ -31,7 +31,7 @@ export const LocationView = z
   })
   .meta({ id: 'Location' });
 
-function locationRoutes({ model, locations }: HttpServices, rights: Rights): Routes {
+function locationRoutes({ model, operations }: HttpServices, rights: Rights): Routes {
   const view = (location: Location, devices: string[]) => ({
     id: location.id,
     name: location.name,
@@ -59,7 +59,8 @@ function locationRoutes({ model, locations }: HttpServices, rights: Rights): Rou
       right: admin,
       body: Name,
       view: LocationView,
-      handle: async ({ body, caller }) => view(await locations.create(caller.actor, body.name), []),
+      handle: async ({ body, caller }) =>
+        view(await operations.createLocation(caller.actor, body.name), []),
     },
     get: rights.partOf('viewer'),
     change: {
@@ -67,13 +68,13 @@ function locationRoutes({ model, locations }: HttpServices, rights: Rights): Rou
       summary: 'Rename a location',
       body: Name,
       handle: ({ path, body, caller }) =>
-        locations.rename(caller.actor, path.locationId, body.name),
+        operations.renameLocation(caller.actor, path.locationId, body.name),
     },
     remove: {
       right: rights.adminOfLocation(),
       summary: 'Delete a location that has no devices, with its rooms and groups',
       problems: CONFLICT,
-      handle: ({ path, caller }) => locations.delete(caller.actor, path.locationId),
+      handle: ({ path, caller }) => operations.deleteLocation(caller.actor, path.locationId),
     },
   });
 }
@@ -86,7 +87,7 @@ export const GroupView = z
   })
   .meta({ id: 'Group' });
 
-function groupRoutes({ model, groups }: HttpServices, rights: Rights): Routes {
+function groupRoutes({ model, operations }: HttpServices, rights: Rights): Routes {
   const view = (group: Group, roomIds: readonly string[] = []) => ({
     id: group.id,
     name: group.name,
@@ -111,20 +112,20 @@ function groupRoutes({ model, groups }: HttpServices, rights: Rights): Routes {
       body: Name,
       view: GroupView,
       handle: async ({ path, body, caller }) =>
-        view(await groups.create(caller.actor, path.locationId, body.name)),
+        view(await operations.createGroup(caller.actor, path.locationId, body.name)),
     },
     get: rights.group('viewer'),
     change: {
       right: rights.group('manager'),
       summary: 'Rename a group',
       body: Name,
-      handle: ({ path, body, caller }) => groups.rename(caller.actor, path, body.name),
+      handle: ({ path, body, caller }) => operations.renameGroup(caller.actor, path, body.name),
     },
     remove: {
       right: rights.group('manager'),
       summary: 'Delete a group that has no rooms',
       problems: CONFLICT,
-      handle: ({ path, caller }) => groups.delete(caller.actor, path),
+      handle: ({ path, caller }) => operations.deleteGroup(caller.actor, path),
     },
   });
 }
@@ -155,7 +156,7 @@ export const RoomChange = z
 
 const RoomMove = z.strictObject({ targetGroupId: uuid }).meta({ id: 'RoomMove' });
 
-function roomRoutes({ model, rooms }: HttpServices, rights: Rights): Routes {
+function roomRoutes({ model, operations }: HttpServices, rights: Rights): Routes {
   const view = (room: Room, deviceIds: readonly string[] = []) => ({
     id: room.id,
     name: room.name,
@@ -186,7 +187,7 @@ function roomRoutes({ model, rooms }: HttpServices, rights: Rights): Routes {
         handle: async ({ path: { locationId }, body, caller }) => {
           const { groupId = null } = body;
           caller.mustHave('manager', { locationId, groupId });
-          return view(await rooms.create(caller.actor, locationId, body.name, groupId));
+          return view(await operations.createRoom(caller.actor, locationId, body.name, groupId));
         },
       },
       get: rights.room('viewer'),
@@ -199,14 +200,14 @@ function roomRoutes({ model, rooms }: HttpServices, rights: Rights): Routes {
           const { groupId } = body;
           // Leaving a group needs the role over the room only, joining one that over the group, too.
           if (typeof groupId === 'string') caller.mustHave('manager', { locationId, groupId });
-          return rooms.change(caller.actor, path, body);
+          return operations.changeRoom(caller.actor, path, body);
         },
       },
       remove: {
         right: rights.room('manager'),
         summary: 'Delete a room that has no devices',
         problems: CONFLICT,
-        handle: ({ path, caller }) => rooms.delete(caller.actor, path),
+        handle: ({ path, caller }) => operations.deleteRoom(caller.actor, path),
       },
     }),
     moveRoom: post('/care-homes/{locationId}/groups/{groupId}/rooms/{roomId}/move', {
@@ -221,7 +222,7 @@ function roomRoutes({ model, rooms }: HttpServices, rights: Rights): Routes {
         const { locationId, groupId } = path;
         caller.mustHave('manager', { locationId, groupId: targetGroupId });
         model.requireRoomOfGroup(path);
-        await rooms.move(caller.actor, path, groupId, targetGroupId);
+        await operations.moveRoom(caller.actor, path, groupId, targetGroupId);
       },
     }),
   };

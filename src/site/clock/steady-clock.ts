@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { type FaultReport, fault, faultWords } from '../../domain/fault.js';
 import { formatTime, PLAUSIBLE_FROM_MS } from '../../domain/time.js';
+import type { ClockStoreRedis } from '../../store/site/kept.js';
 import type { Health } from '../health/health.js';
 
 const CHECK_INTERVAL_MS = 1_000;
@@ -18,13 +19,6 @@ export interface ClockRecord {
   readonly steadyMs: number;
   /** How far the starts have set the steady clock forward, in all. */
   readonly addedMs: number;
-}
-
-/** Stores the steady clock, which outlives the process. */
-export interface ClockStore {
-  /** Loads the record; undefined when it is missing or unreadable. */
-  load(): Promise<ClockRecord | undefined>;
-  save(record: ClockRecord): Promise<void>;
 }
 
 export interface SteadyClockOptions {
@@ -57,7 +51,7 @@ export class SteadyClock {
   #jumpFault: FaultReport | undefined;
   #jumpReportedUntilMs = 0;
   #timer: NodeJS.Timeout | undefined;
-  #store: ClockStore | undefined;
+  #store: ClockStoreRedis | undefined;
   #saveTimer: NodeJS.Timeout | undefined;
   #saving: Promise<void> | undefined;
   #cannotSave = false;
@@ -101,7 +95,7 @@ export class SteadyClock {
   }
 
   /** Continues from the last save; must come before anything is stamped or measured. */
-  async resume(store: ClockStore): Promise<void> {
+  async resume(store: ClockStoreRedis): Promise<void> {
     const last = await store.load();
     const wallMs = this.#options.now();
     const steadyMs = Math.max(PLAUSIBLE_FROM_MS, last ? resumedMs(wallMs, last) : wallMs);
@@ -168,14 +162,14 @@ export class SteadyClock {
   }
 
   /** Saves in the background, never twice at a time. */
-  #save(store: ClockStore): Promise<void> {
+  #save(store: ClockStoreRedis): Promise<void> {
     this.#saving ??= this.#saveNow(store).finally(() => {
       this.#saving = undefined;
     });
     return this.#saving;
   }
 
-  async #saveNow(store: ClockStore): Promise<void> {
+  async #saveNow(store: ClockStoreRedis): Promise<void> {
     try {
       await store.save({
         wallMs: this.#options.now(),

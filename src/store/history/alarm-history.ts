@@ -1,20 +1,10 @@
 /** Pages, counts and single alarms of the history, as HTTP shows them, and what became of each alarm. */
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { AlarmKind } from '../../domain/alarm.js';
-import { readStates } from '../../domain/alarm-state.js';
-import type {
-  AlarmCounts,
-  AlarmDelivery,
-  AlarmFilter,
-  AlarmHistory,
-  AlarmName,
-  AlarmPage,
-  AlarmPosition,
-  AlarmQuery,
-  AlarmRecord,
-} from '../../site/alarms/alarm-history.js';
-import { StoreTurns } from '../../site/store-turns.js';
+import type { AlarmKind, FootageType } from '../../domain/alarm.js';
+import { type AlarmState, type AlarmStateRecord, readStates } from '../../domain/alarm-state.js';
+import type { NamedPlace } from '../../domain/messages.js';
+import { StoreTurns } from '../../site/changes.js';
 import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
 import { answering } from '../store.js';
@@ -45,9 +35,98 @@ const STATES = new Map<string | undefined, AlarmDelivery['state']>([
 ]);
 const SEQUENCE_WIDTH = 12;
 
+/** An alarm in the history, with its place at the time of its receipt. */
+export interface AlarmRecord extends NamedPlace {
+  readonly id: string;
+  readonly kind: AlarmKind;
+  readonly detectedAtMs: number;
+  readonly receivedAtMs: number;
+  /** Object keys of its recordings. */
+  readonly footage: Readonly<Partial<Record<FootageType, string>>>;
+  /** JSON text of the device's other fields, undefined when there were none. */
+  readonly data: string | undefined;
+  /** The payload in base64, if it was not JSON. */
+  readonly base64?: string | undefined;
+  /** Whether the payload should have been JSON, and only its kind could be read. */
+  readonly isMalformed?: boolean | undefined;
+  readonly isTest?: boolean | undefined;
+  /** Who has given it which state. */
+  readonly states: AlarmStateRecord;
+}
+
+export type AlarmOrder = 'asc' | 'desc';
+
+/** Where a page starts: after the last alarm of the page before. */
+export interface AlarmPosition {
+  readonly detectedAtMs: number;
+  /** The history's own tie-breaker among alarms with equal `detectedAt`. */
+  readonly sequence: number;
+}
+
+/** A location, or some groups of it. */
+export interface AlarmScope {
+  readonly locationId: string;
+  /** Only alarms that happened in one of these groups; undefined: anywhere, also outside groups. */
+  readonly groupIds: readonly string[] | undefined;
+}
+
+/** Selects alarms by everything except the time. */
+export interface AlarmFilter {
+  readonly scopes: readonly AlarmScope[];
+  /** Only alarms of these devices; undefined: of all. */
+  readonly deviceIds: readonly string[] | undefined;
+  /** Only alarms that happened in one of these rooms; undefined: anywhere. */
+  readonly roomIds: readonly string[] | undefined;
+  readonly kinds: readonly AlarmKind[];
+  /** Only tests, or none of them; undefined: all. */
+  readonly isTest?: boolean | undefined;
+  /** Only alarms that are in one of these states when the page is read; undefined: in any. */
+  readonly states?: readonly AlarmState[] | undefined;
+  /** Whether anybody still waits for the answer; asked before each further round trip. */
+  readonly isAwaited?: (() => boolean) | undefined;
+}
+
+export interface AlarmQuery extends AlarmFilter {
+  /** Exclusive bounds. */
+  readonly beforeMs: number | undefined;
+  readonly afterMs: number | undefined;
+  readonly order: AlarmOrder;
+  readonly limit: number;
+  /** Alarms recorded after this one, and so after the first page was read, are left out. */
+  readonly upToSequence: number | undefined;
+  readonly position: AlarmPosition | undefined;
+}
+
+export interface AlarmPage {
+  readonly alarms: readonly AlarmRecord[];
+  /** Where the next page starts, undefined on the last one. */
+  readonly next: AlarmPosition | undefined;
+  readonly upToSequence: number;
+}
+
+/** Identifies an alarm. */
+export interface AlarmName {
+  readonly locationId: string;
+  readonly alarmId: string;
+  /** Undefined: of any device. */
+  readonly deviceId?: string | undefined;
+}
+
+/** What became of an alarm for one destination. */
+export interface AlarmDelivery {
+  /** Its name in the store: the session's key. */
+  readonly destination: string;
+  readonly state: 'queued' | 'delivered' | 'expired' | 'dropped';
+  /** When, by the machine's clock; for a queued alarm, when it was received. */
+  readonly atMs: number;
+}
+
+/** The number of alarms of each kind that has any. */
+export type AlarmCounts = Partial<Record<AlarmKind, number>>;
+
 type AddCount = (at: number, kind: AlarmKind, count: number) => void;
 
-export class AlarmHistoryRedis implements AlarmHistory {
+export class AlarmHistory {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #turns = new StoreTurns();
@@ -58,10 +137,24 @@ export class AlarmHistoryRedis implements AlarmHistory {
     this.#log = log;
   }
 
+  /**
+   * Reads a page in three round trips to the store. It is full unless it is the last or nobody waits for it.
+   *
+   * Each thousand skipped alarms cost two more round trips: alarms that came after the first page, or are of another
+   * kind, group or state. These further trips are made for one page after another: together they would keep the
+   * store from everything else.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
   page(query: AlarmQuery): Promise<AlarmPage> {
     return answering(() => this.#page(query));
   }
 
+  /**
+   * Finds an alarm by its id; the newest one if several devices use it.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
   find(alarm: AlarmName): Promise<AlarmRecord | undefined> {
     return answering(async () => {
       const found = await findAlarm(this.#store, alarm);
@@ -69,6 +162,12 @@ export class AlarmHistoryRedis implements AlarmHistory {
     });
   }
 
+  /**
+   * Finds what became of an alarm for each destination whose queue has, or had, it.
+   *
+   * @returns undefined when there is no such alarm
+   * @throws GatewayError `store-unavailable`
+   */
   deliveries(alarm: AlarmName): Promise<AlarmDelivery[] | undefined> {
     return answering(async () => {
       const found = await findAlarm(this.#store, alarm);
@@ -88,6 +187,14 @@ export class AlarmHistoryRedis implements AlarmHistory {
     });
   }
 
+  /**
+   * Counts alarms by kind, for each pair of neighbouring bounds, by when they were detected.
+   *
+   * To count only certain devices, rooms, states or tests, it reads the alarms, a thousand at a time.
+   *
+   * @param boundsMs two or more, in ascending order; a pair includes its lower bound, but not its upper one
+   * @throws GatewayError `store-unavailable`
+   */
   counts(filter: AlarmFilter, boundsMs: readonly number[]): Promise<AlarmCounts[]> {
     const { deviceIds, roomIds, states, isTest, scopes } = filter;
     const isListed =

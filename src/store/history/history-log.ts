@@ -19,12 +19,13 @@ import { uuidBytes } from '../../domain/ids.js';
 import { PLAUSIBLE_FROM_MS } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import type { Retention } from '../../releasers.js';
-import type { AlarmName } from '../../site/alarms/alarm-history.js';
 import type { AuditEntry } from '../../site/audit-trail.js';
 import type { StoreHeadroom } from '../../site/health/store-headroom.js';
 import type { Keys } from '../keys.js';
+
 import { type Packable, Script } from '../scripts.js';
 import type { RecordToWrite, Store } from '../store.js';
+import type { AlarmName } from './alarm-history.js';
 import {
   digestPlace,
   type ReadAlarm,

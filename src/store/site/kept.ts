@@ -4,11 +4,10 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { alarmMembers } from '../../domain/alarm.js';
 import { parseJson } from '../../domain/json.js';
-import type { PresenceRecord, PresenceStore } from '../../ingest/presence.js';
-import type { TokenUseStore } from '../../site/access/access-tokens.js';
-import type { ClockRecord, ClockStore } from '../../site/clock/steady-clock.js';
-import type { DueAlarm, EscalatedAlarm, EscalationStore } from '../../watch/escalations.js';
-import type { SilentDevice, SupervisionStore } from '../../watch/supervision.js';
+import type { PresenceRecord } from '../../ingest/presence.js';
+import type { ClockRecord } from '../../site/clock/steady-clock.js';
+import type { DueAlarm, EscalatedAlarm } from '../../watch/escalations.js';
+import type { SilentDevice } from '../../watch/supervision.js';
 import { findAlarm } from '../history/history-log.js';
 import type { Keys } from '../keys.js';
 import { type Store, unlessOfAnotherType } from '../store.js';
@@ -20,7 +19,7 @@ const silenceSchema = z.object({
 });
 
 /** One hash, written with each event of supervision (history/entries.ts). */
-export class SupervisionStoreRedis implements SupervisionStore {
+export class SupervisionStoreRedis {
   readonly #store: Store;
   readonly #keys: Keys;
 
@@ -44,7 +43,7 @@ export class SupervisionStoreRedis implements SupervisionStore {
 const MEMBER = /^([0-9a-f-]{36}) ([0-9a-f-]{36}) ([a-z0-9-]+)$/;
 
 /** One sorted set: alarms put themselves into it, and their escalations take them out (history/entries.ts). */
-export class EscalationStoreRedis implements EscalationStore {
+export class EscalationStoreRedis {
   readonly #store: Store;
   readonly #keys: Keys;
 
@@ -86,7 +85,7 @@ export class EscalationStoreRedis implements EscalationStore {
 const FIELDS_AT_ONCE = 2_000;
 
 /** Device id → `<milliseconds since 1970>`, `+` while online, the steady time, and its hub. */
-export class PresenceStoreRedis implements PresenceStore {
+export class PresenceStoreRedis {
   readonly #store: Store;
   readonly #key: string;
 
@@ -115,7 +114,7 @@ export class PresenceStoreRedis implements PresenceStore {
 }
 
 /** Id → milliseconds since 1970. */
-export class TokenUseStoreRedis implements TokenUseStore {
+export class TokenUseStoreRedis {
   readonly #store: Store;
   readonly #key: string;
 
@@ -155,7 +154,7 @@ async function saveFields(store: Store, key: string, fields: readonly string[]):
 }
 
 /** The steady clock in Redis: one hash. */
-export class ClockStoreRedis implements ClockStore {
+export class ClockStoreRedis {
   readonly #store: Store;
   readonly #writer: Store;
   readonly #keys: Keys;

@@ -6,7 +6,7 @@ import { silentAfterSchema } from '../../domain/rules.js';
 import type { RecordChange, RecordKind, RecordOfKind } from '../../domain/site.js';
 import { GatewayError } from '../../errors.js';
 import type { AuditEntry } from '../../site/audit-trail.js';
-import type { SiteState, SiteStore } from '../../site/site-store.js';
+import type { SiteState } from '../../site/site-model.js';
 import type { AuditStore } from '../audit.js';
 import type { Keys } from '../keys.js';
 import { answering, type Store, type StoreCommand, unlessOfAnotherType } from '../store.js';
@@ -33,7 +33,6 @@ const accessTokenSchema = z.object({
   order: z.number(),
   createdAtMs: z.number(),
   expiresAtMs: z.number().nullable(),
-  isExpiryNoted: z.boolean(),
 });
 
 /** Parses the record stored under an id; undefined if it lacks what its kind must have. */
@@ -61,7 +60,7 @@ export function recordText(record: RecordOfKind[RecordKind]): string {
 }
 
 /** The site in Redis: one hash per kind, id → record. */
-export class SiteStoreRedis implements SiteStore {
+export class SiteStoreRedis {
   readonly #store: Store;
   readonly #keys: Keys;
   readonly #audit: AuditStore;
@@ -72,7 +71,13 @@ export class SiteStoreRedis implements SiteStore {
     this.#audit = audit;
   }
 
-  /** Reads the revision first: if another gateway changes the site meanwhile, the next change shows it. */
+  /**
+   * Loads the site without its unreadable records.
+   *
+   * Reads the revision first: if another gateway changes the site meanwhile, the next change shows it.
+   *
+   * @throws GatewayError `store-unavailable`, also when all records of a kind were overwritten
+   */
   async load(): Promise<SiteState> {
     const revision = await this.revision();
     const unreadable = new Set<string>();
@@ -87,12 +92,24 @@ export class SiteStoreRedis implements SiteStore {
     return { records, unreadable, revision };
   }
 
+  /**
+   * How many changes the site has had, by any gateway.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
   revision(): Promise<number> {
     return answering(async () =>
       Number(await this.#store.read((redis) => redis.get(this.#keys.siteRevision))),
     );
   }
 
+  /**
+   * Writes the records and the audit entry of one change, in one atomic call.
+   *
+   * @param revision the number of changes that the site has had, as far as the caller knows
+   * @returns false, with nothing written, when the site has had other changes
+   * @throws GatewayError `store-unavailable`, and then it is unknown whether the change was made
+   */
   change(changes: readonly RecordChange[], entry: AuditEntry, revision: number): Promise<boolean> {
     const { siteRevision } = this.#keys;
     const writes = changes.flatMap((change) => this.#writesOf(change));

@@ -1,3 +1,5 @@
+/** What the list of connections and of what was denied says: every reason, with its words, and the form of both. */
+
 /** Why MQTT clients are denied something, or cannot connect: every code, with its words. */
 export const DENIED_REASONS = {
   'unknown-user-name': 'No device and no access token has this user name as its id.',
@@ -54,7 +56,8 @@ export type DeniedOperation = (typeof DENIED_OPERATIONS)[number];
 
 /** Something that an MQTT client was denied, or a CONNECT that failed. */
 export interface DeniedConnection {
-  readonly atMs: number;
+  /** RFC 3339. */
+  readonly at: string;
   readonly address: string;
   /** Null when the gateway could not read it. */
   readonly clientId: string | null;
@@ -86,7 +89,8 @@ export interface ConnectionView {
   readonly clientId: string;
   readonly principal: { readonly type: 'access-token' | 'device'; readonly id: string };
   readonly address: string;
-  readonly sinceMs: number;
+  /** RFC 3339. */
+  readonly since: string;
   readonly protocol: (typeof PROTOCOLS)[number];
   /** Null: an event stream. */
   readonly mqttVersion: MqttVersionName | null;
@@ -95,7 +99,7 @@ export interface ConnectionView {
   /** Accepted for the client's session, but not yet acknowledged. */
   readonly backlog: { readonly alarms: number; readonly messages: number };
   /** Since when a limit delays reading from it, and which one (its key in `limits`); null: none does. */
-  readonly slowed: { readonly sinceMs: number; readonly limit: string } | null;
+  readonly slowed: { readonly since: string; readonly limit: string } | null;
 }
 
 /** The bounds of a page of connections, by their numbers. */
@@ -106,15 +110,7 @@ export interface ConnectionPosition {
 }
 
 export interface ConnectionPage {
-  readonly connections: readonly ConnectionView[];
+  readonly connections: ConnectionView[];
   /** Where the next page starts, undefined on the last one. */
   readonly next: ConnectionPosition | undefined;
-}
-
-/** The open connections, and what clients were denied over MQTT. */
-export interface ConnectionList {
-  /** In the order of opening. */
-  page(limit: number, from: ConnectionPosition | undefined): ConnectionPage;
-  /** The newest 1,000 since the start, the newest first. */
-  denied(): readonly DeniedConnection[];
 }
