@@ -1,75 +1,68 @@
-/** Locations, rooms, groups, devices and access tokens, as the gateway knows them. */
+/** Locations, rooms, groups, devices and access tokens, as the gateway knows and stores them. */
 
-import type { Grant } from './grants.js';
+import { z } from 'zod';
+import { ROLES } from './grants.js';
+import { isJson, objectMembers } from './json.js';
+import { silentAfterSchema } from './rules.js';
 
-export interface Location {
-  readonly id: string;
-  readonly name: string;
+const location = z.object({
+  id: z.string(),
+  name: z.string(),
   /** Rises with every creation; lists are in this order. */
-  readonly order: number;
-}
-
-export interface Group {
-  readonly id: string;
-  readonly locationId: string;
-  readonly name: string;
-  readonly order: number;
-}
-
-export interface Room {
-  readonly id: string;
-  readonly locationId: string;
-  readonly groupId: string | null;
-  readonly name: string;
-  readonly order: number;
-}
-
-export interface Device {
-  readonly id: string;
-  readonly locationId: string;
-  readonly roomId: string | null;
-  readonly name: string;
-  readonly order: number;
-  readonly createdAtMs: number;
+  order: z.number(),
+});
+const group = location.extend({ locationId: z.string() });
+const device = group.extend({
+  roomId: z.string().nullable(),
+  createdAtMs: z.number(),
   /** SHA-256 of the secret, hexadecimal. */
-  readonly secretHash: string;
-  /** JSON text of an object. */
-  readonly customData: string;
+  secretHash: z.string(),
+  /** JSON text of an object, which keeps the customer's spelling. */
+  customData: z.string().refine((text) => isJson(text) && objectMembers(text) !== undefined),
   /** After how many seconds without a packet it is silent; undefined: as the configuration says. */
-  readonly silentAfterSeconds?: number | undefined;
-}
-
-export interface AccessToken {
-  readonly id: string;
-  readonly name: string;
-  readonly grants: readonly Grant[];
+  silentAfterSeconds: silentAfterSchema.optional().catch(undefined),
+});
+const grant = z.object({
+  location: z.string(),
+  group: z.string().optional(),
+  role: z.enum(ROLES),
+});
+const accessToken = location.extend({
+  grants: z.array(grant).readonly(),
   /** SHA-256 of the token, hexadecimal. */
-  readonly tokenHash: string;
-  readonly order: number;
-  readonly createdAtMs: number;
-  readonly expiresAtMs: number | null;
-}
+  tokenHash: z.string(),
+  createdAtMs: z.number(),
+  expiresAtMs: z.number().nullable(),
+});
 
-/** All records of the site, as loaded at start. */
-export interface SiteRecords {
-  readonly locations: readonly Location[];
-  readonly groups: readonly Group[];
-  readonly rooms: readonly Room[];
-  readonly devices: readonly Device[];
-  readonly accessTokens: readonly AccessToken[];
-}
-
-/** The record of each kind. */
-export interface RecordOfKind {
-  readonly location: Location;
-  readonly group: Group;
-  readonly room: Room;
-  readonly device: Device;
-  readonly 'access-token': AccessToken;
-}
+const schemas = {
+  location,
+  group,
+  room: group.extend({ groupId: z.string().nullable() }),
+  device,
+  'access-token': accessToken,
+} as const;
 
 export const RECORD_KINDS = ['location', 'group', 'room', 'device', 'access-token'] as const;
 export type RecordKind = (typeof RECORD_KINDS)[number];
+
+/** The record of each kind. */
+export type RecordOfKind = {
+  readonly [Kind in RecordKind]: Readonly<z.infer<(typeof schemas)[Kind]>>;
+};
+/** What a stored record of each kind must have; what else it has is left out. */
+export const RECORD_SCHEMAS: {
+  readonly [Kind in RecordKind]: z.ZodType<RecordOfKind[Kind]>;
+} = schemas;
+
+export type Location = RecordOfKind['location'];
+export type Group = RecordOfKind['group'];
+export type Room = RecordOfKind['room'];
+export type Device = RecordOfKind['device'];
+export type AccessToken = RecordOfKind['access-token'];
+
+/** All records of the site. */
+export type SiteRecords = { readonly [Kind in RecordKind]: readonly RecordOfKind[Kind][] };
 
 /** One record before and after a change; undefined while it does not exist. */
 export interface RecordChange<Kind extends RecordKind = RecordKind> {

@@ -49,19 +49,18 @@ type RecordsById = { readonly [K in RecordKind]: Map<string, RecordOfKind[K]> };
  * authority: a change is made here once it is stored there (SiteChanges).
  */
 export class SiteModel {
-  #records: RecordsById = recordsById([], [], [], [], []);
+  #records = recordsById({ location: [], group: [], room: [], device: [], 'access-token': [] });
   #contexts = new Map<string, DeviceContext>();
   #unreadable: ReadonlySet<string> = new Set();
   #lastOrder = 0;
 
   /** Replaces everything with the stored site. */
   load({ records, unreadable }: SiteState): void {
-    const { locations, groups, rooms, devices, accessTokens } = records;
     this.#unreadable = unreadable;
-    this.#records = recordsById(locations, groups, rooms, devices, accessTokens);
+    this.#records = recordsById(records);
     this.#contexts.clear();
-    for (const all of Object.values(records)) {
-      for (const { order } of all) this.#lastOrder = Math.max(this.#lastOrder, order);
+    for (const { order } of Object.values(records).flat()) {
+      this.#lastOrder = Math.max(this.#lastOrder, order);
     }
   }
 
@@ -236,19 +235,13 @@ export class SiteModel {
   }
 }
 
-function recordsById(
-  locations: readonly Location[],
-  groups: readonly Group[],
-  rooms: readonly Room[],
-  devices: readonly Device[],
-  accessTokens: readonly AccessToken[],
-): RecordsById {
+function recordsById(records: SiteRecords): RecordsById {
   return {
-    location: byId(locations),
-    group: byId(groups),
-    room: byId(rooms),
-    device: byId(devices),
-    'access-token': byId(accessTokens),
+    location: byId(records.location),
+    group: byId(records.group),
+    room: byId(records.room),
+    device: byId(records.device),
+    'access-token': byId(records['access-token']),
   };
 }
 

@@ -25,9 +25,9 @@ test('checks a change again when another gateway has changed the site', async ({
   await expect(creation).rejects.toMatchObject({ code: 'group-not-found' });
   expect(world.model.group(group.id)).toBeUndefined();
   const { records } = await world.load();
-  expect(records.rooms).toEqual([{ ...room, groupId: null }]);
+  expect(records.room).toEqual([{ ...room, groupId: null }]);
   const created = await operations.createRoom(GATEWAY_ACTOR, location.id, 'Süd', null);
-  expect((await world.load()).records.rooms).toContainEqual(created);
+  expect((await world.load()).records.room).toContainEqual(created);
 });
 
 test('reads the site without a request if it could not do so after a change by another gateway', async ({
@@ -104,5 +104,5 @@ test('a listener that throws neither fails a stored change nor keeps others from
   await operations.deleteDevice(GATEWAY_ACTOR, { locationId: location.id, deviceId: device.id });
   expect(ended).toEqual([principalKey({ type: 'device', id: device.id })]);
   expect(logged.filter((line) => line.includes('failed to act on a change'))).toHaveLength(2);
-  expect((await world.load()).records.devices).toEqual([world.placed]);
+  expect((await world.load()).records.device).toEqual([world.placed]);
 });

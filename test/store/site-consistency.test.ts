@@ -39,7 +39,7 @@ it('keeps custom data as written, and unusual values in other fields', async () 
     { kind: 'access-token', before: world.token, after: token },
   );
   expect(await world.load()).toEqual({
-    records: { ...world.records, devices: [world.device, device], accessTokens: [token] },
+    records: { ...world.records, device: [world.device, device], 'access-token': [token] },
     unreadable: [],
   });
 });
@@ -95,8 +95,8 @@ describe('ignores only unusable records', () => {
     const { records, unreadable } = await world.load();
     expect(unreadable).toEqual([`${kind === 'access-token' ? 'token' : kind}:${id}`]);
     const isKept = ({ id: kept }: { readonly id: string }) => kept !== id;
-    expect(records.devices.map((one) => one.id)).toEqual(
-      world.records.devices.filter(isKept).map((one) => one.id),
+    expect(records.device.map((one) => one.id)).toEqual(
+      world.records.device.filter(isKept).map((one) => one.id),
     );
   });
 
@@ -105,7 +105,7 @@ describe('ignores only unusable records', () => {
     const { device, placed } = world;
     await world.redis.hset(world.keys.siteRecords('device'), device.id, '{', placed.id, '"x"');
     const { records, unreadable } = await world.load();
-    expect(records.devices).toEqual([]);
+    expect(records.device).toEqual([]);
     expect(unreadable.toSorted()).toEqual([`device:${device.id}`, `device:${placed.id}`].sort());
   });
 

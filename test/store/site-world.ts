@@ -123,17 +123,17 @@ export class SiteWorld {
   /** The records of an intact site, in the order of creation. */
   get records() {
     return {
-      locations: [this.location],
-      groups: [this.group],
-      rooms: [this.room],
-      devices: [this.device, this.placed],
-      accessTokens: [this.token],
+      location: [this.location],
+      group: [this.group],
+      room: [this.room],
+      device: [this.device, this.placed],
+      'access-token': [this.token],
     };
   }
 
   async load() {
     const { records, unreadable } = await this.store.load();
-    const devices = records.devices.toSorted((one, other) => one.order - other.order);
-    return { records: { ...records, devices }, unreadable: [...unreadable] };
+    const device = records.device.toSorted((one, other) => one.order - other.order);
+    return { records: { ...records, device }, unreadable: [...unreadable] };
   }
 }

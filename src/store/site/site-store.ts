@@ -1,9 +1,11 @@
 /** The site in Redis: one hash per kind, id → record. */
-import { z } from 'zod';
-import { ROLES } from '../../domain/grants.js';
-import { isJson, objectMembers, parseJson } from '../../domain/json.js';
-import { silentAfterSchema } from '../../domain/rules.js';
-import type { RecordChange, RecordKind, RecordOfKind } from '../../domain/site.js';
+import { parseJson } from '../../domain/json.js';
+import {
+  RECORD_SCHEMAS,
+  type RecordChange,
+  type RecordKind,
+  type RecordOfKind,
+} from '../../domain/site.js';
 import { GatewayError } from '../../errors.js';
 import type { AuditEntry } from '../../site/audit-trail.js';
 import type { SiteState } from '../../site/site-model.js';
@@ -11,55 +13,6 @@ import type { AuditStore } from '../audit.js';
 import type { Keys } from '../keys.js';
 import { answering, type Store, type StoreCommand, unlessOfAnotherType } from '../store.js';
 
-const objectText = z.string().refine((text) => isJson(text) && objectMembers(text) !== undefined);
-
-const locationSchema = z.object({ id: z.string(), name: z.string(), order: z.number() });
-const groupSchema = locationSchema.extend({ locationId: z.string() });
-const roomSchema = groupSchema.extend({ groupId: z.string().nullable() });
-const deviceSchema = groupSchema.extend({
-  roomId: z.string().nullable(),
-  createdAtMs: z.number(),
-  secretHash: z.string(),
-  customData: objectText,
-  silentAfterSeconds: silentAfterSchema.optional().catch(undefined),
-});
-const accessTokenSchema = z.object({
-  id: z.string(),
-  name: z.string(),
-  grants: z.array(
-    z.object({ location: z.string(), group: z.string().optional(), role: z.enum(ROLES) }),
-  ),
-  tokenHash: z.string(),
-  order: z.number(),
-  createdAtMs: z.number(),
-  expiresAtMs: z.number().nullable(),
-});
-
-/** Parses the record stored under an id; undefined if it lacks what its kind must have. */
-type Reading<T> = (id: string, text: string) => T | undefined;
-
-function readWith<T extends { readonly id: string }>(schema: z.ZodType<T>): Reading<T> {
-  return (id, text) => {
-    const record = schema.safeParse(parseJson(text)).data;
-    return record?.id === id ? record : undefined;
-  };
-}
-
-/** Reads the records of each kind. */
-export const READ_RECORD: { readonly [K in RecordKind]: Reading<RecordOfKind[K]> } = {
-  location: readWith(locationSchema),
-  group: readWith(groupSchema),
-  room: readWith(roomSchema),
-  device: readWith(deviceSchema),
-  'access-token': readWith(accessTokenSchema),
-};
-
-/** Custom data stays a text inside the record, which keeps the customer's spelling. */
-export function recordText(record: RecordOfKind[RecordKind]): string {
-  return JSON.stringify(record);
-}
-
-/** The site in Redis: one hash per kind, id → record. */
 export class SiteStoreRedis {
   readonly #store: Store;
   readonly #keys: Keys;
@@ -83,11 +36,11 @@ export class SiteStoreRedis {
     const unreadable = new Set<string>();
     const load = <K extends RecordKind>(kind: K) => this.#load(kind, unreadable);
     const records = {
-      locations: await load('location'),
-      groups: await load('group'),
-      rooms: await load('room'),
-      devices: await load('device'),
-      accessTokens: await load('access-token'),
+      location: await load('location'),
+      group: await load('group'),
+      room: await load('room'),
+      device: await load('device'),
+      'access-token': await load('access-token'),
     };
     return { records, unreadable, revision };
   }
@@ -135,9 +88,9 @@ export class SiteStoreRedis {
     const records: RecordOfKind[K][] = [];
     const holder = kind === 'access-token' ? 'token' : kind;
     for (const [id, text] of Object.entries(stored)) {
-      const record = READ_RECORD[kind](id, text);
-      if (record === undefined) unreadable.add(`${holder}:${id}`);
-      else records.push(record);
+      const record = RECORD_SCHEMAS[kind].safeParse(parseJson(text)).data;
+      if (record?.id === id) records.push(record);
+      else unreadable.add(`${holder}:${id}`);
     }
     return records;
   }
@@ -145,7 +98,7 @@ export class SiteStoreRedis {
   #writesOf({ kind, before, after }: RecordChange): StoreCommand[] {
     const keys = this.#keys;
     const records = keys.siteRecords(kind);
-    if (after !== undefined) return [['HSET', records, after.id, recordText(after)]];
+    if (after !== undefined) return [['HSET', records, after.id, JSON.stringify(after)]];
     const id = before?.id ?? '';
     const removal: StoreCommand[] = [['HDEL', records, id]];
     if (kind === 'location') removal.push(['DEL', keys.rejected(id)], ['DEL', keys.drills(id)]);
