@@ -1,5 +1,10 @@
 import { type Device, getPart, moveDevice, type Part, type Room, updateRoom } from '../../api.js';
+import { t } from '../../language.js';
 import { parseExactJson, Refusal, recordOf } from '../../request.js';
+
+export const movedText = (name: string) => t(`${name} was moved.`, `${name} wurde verschoben.`);
+
+export const createdText = (name: string) => t(`${name} was created.`, `${name} wurde angelegt.`);
 
 /** Something in a home that has a name. */
 export interface Named {
