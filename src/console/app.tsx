@@ -1,15 +1,15 @@
 import { Suspense } from 'preact/compat';
 import { useEffect } from 'preact/hooks';
-import { useConsole, useWords } from './console-parts.js';
+import { useConsole } from './console-parts.js';
+import { t } from './language.js';
 import { BoardPage } from './pages/board/board-page.js';
 import { WaitingAlarms } from './pages/board/waiting-alarms.js';
 import { lazyPage } from './pages/lazy-page.js';
-import { PageGuard } from './pages/page-guard.js';
+import { noSuchPage, PageGuard } from './pages/page-guard.js';
 import { SignInPage } from './pages/sign-in/sign-in-page.js';
 import { pageOf } from './routing.js';
 import { useSignIn } from './session/use-sign-in.js';
 import { Shell } from './shell.js';
-import { SHELL_WORDS } from './shell-words.js';
 
 // Only the board loads immediately: it must appear within a second, even on an old tablet.
 const HistoryPage = lazyPage(
@@ -47,15 +47,14 @@ export function App() {
 
 function Page() {
   const { routing } = useConsole();
-  const words = useWords(SHELL_WORDS);
   const page = pageOf(routing.place.value.path);
   if (page === '') return <BoardPage />;
   if (page === 'history') return <HistoryPage />;
   if (page === 'home') return <HomePage />;
   if (page === 'gateway') return <GatewayPage />;
-  return <h1>{words.noPage}</h1>;
+  return <h1>{noSuchPage()}</h1>;
 }
 
 function Loading() {
-  return <p role="status">{useWords(SHELL_WORDS).loading}</p>;
+  return <p role="status">{t('Loading …', 'Wird geladen …')}</p>;
 }

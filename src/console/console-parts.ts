@@ -1,12 +1,12 @@
 import type { Signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
+import type { Language } from './language.js';
 import type { LiveFeed } from './live/live-feed.js';
 import type { Routing } from './routing.js';
 import type { Session } from './session/session.js';
 import type { StoredChoice } from './ui/stored-choice.js';
 import type { ThemeName } from './ui/theme.js';
-import type { Dictionary, Language } from './words/language.js';
 
 /** The parts that every page needs, created once in main.tsx. */
 export interface ConsoleParts {
@@ -26,9 +26,4 @@ export function useConsole(): ConsoleParts {
   const parts = useContext(ConsoleContext);
   if (parts === undefined) throw new Error('A component is outside of ConsoleContext.');
   return parts;
-}
-
-/** The words in the current language. */
-export function useWords<Words>(words: Dictionary<Words>): Words {
-  return words[useConsole().language.current.value];
 }

@@ -1,14 +1,23 @@
 import './header.css';
 import { useEffect, useState } from 'preact/hooks';
-import { useConsole, useWords } from './console-parts.js';
+import { useConsole } from './console-parts.js';
+import { t } from './language.js';
 import { hrefTo, pageOf } from './routing.js';
-import { SHELL_WORDS } from './shell-words.js';
 import { Preferences } from './ui/preferences.js';
+
+/** The names of the pages, by the first part of their paths. */
+export const pageNames = (): Readonly<Record<string, string>> => ({
+  '': t('Board', 'Tafel'),
+  history: t('History', 'Verlauf'),
+  home: t('Home', 'Heim'),
+  gateway: t('Gateway', 'Gateway'),
+});
+
+export const gatewayTitle = () => t('Care-home gateway', 'Pflegeheim-Gateway');
 
 /** The navigation, the state of the connection, and the signed-in token. */
 export function Header() {
   const { session } = useConsole();
-  const words = useWords(SHELL_WORDS);
   return (
     <header class="header">
       <button
@@ -16,14 +25,14 @@ export function Header() {
         class="skip"
         onClick={() => document.getElementById('content')?.focus()}
       >
-        {words.skip}
+        {t('To the content', 'Zum Inhalt')}
       </button>
-      <span class="brand">{words.title}</span>
-      <nav aria-label={words.navigation}>
-        <PageLink path="/" text={words.board} />
-        <PageLink path="/history" text={words.history} />
-        <PageLink path="/home" text={words.home} />
-        {session.isAdmin.value && <PageLink path="/gateway" text={words.gateway} />}
+      <span class="brand">{gatewayTitle()}</span>
+      <nav aria-label={t('Pages', 'Seiten')}>
+        <PageLink path="/" />
+        <PageLink path="/history" />
+        <PageLink path="/home" />
+        {session.isAdmin.value && <PageLink path="/gateway" />}
       </nav>
       <Connection />
       <Settings />
@@ -34,7 +43,6 @@ export function Header() {
 /** Next to the navigation if there is room, otherwise behind a button. */
 function Settings() {
   const { session, routing } = useConsole();
-  const words = useWords(SHELL_WORDS);
   const [isOpen, setOpen] = useState(false);
   const { path } = routing.place.value;
   useEffect(() => setOpen(false), [path]);
@@ -48,7 +56,7 @@ function Settings() {
         aria-controls="settings"
         onClick={() => setOpen(!isOpen)}
       >
-        {words.settings}
+        {t('Settings', 'Einstellungen')}
       </button>
       <div id="settings" class={isOpen ? 'header-end open' : 'header-end'}>
         <Preferences />
@@ -58,9 +66,9 @@ function Settings() {
             onClick={() => {
               if (routing.mayLeave()) session.signOut();
             }}
-            title={words.signedInAs(identity.name)}
+            title={t(`Signed in as ${identity.name}`, `Angemeldet als ${identity.name}`)}
           >
-            {words.signOut}
+            {t('Sign out', 'Abmelden')}
           </button>
         )}
       </div>
@@ -68,12 +76,12 @@ function Settings() {
   );
 }
 
-function PageLink({ path, text }: { readonly path: string; readonly text: string }) {
+function PageLink({ path }: { readonly path: string }) {
   const { routing } = useConsole();
   const isCurrent = pageOf(routing.place.value.path) === pageOf(path);
   return (
     <a href={hrefTo(path)} aria-current={isCurrent ? 'page' : undefined}>
-      {text}
+      {pageNames()[pageOf(path)]}
     </a>
   );
 }
@@ -81,11 +89,12 @@ function PageLink({ path, text }: { readonly path: string; readonly text: string
 /** Whether the console is connected to the gateway. */
 export function Connection() {
   const { live } = useConsole();
-  const words = useWords(SHELL_WORDS);
   const state = live.state.value;
   return (
     <span class={state === 'connected' ? 'connection dot good' : 'connection dot'} role="status">
-      {state === 'connected' ? words.connected : words.connecting}
+      {state === 'connected'
+        ? t('Connected', 'Verbunden')
+        : t('Connecting …', 'Verbindung wird aufgebaut …')}
     </span>
   );
 }

@@ -2,12 +2,12 @@ import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { App } from './app.js';
 import { ConsoleContext, type ConsoleParts } from './console-parts.js';
+import { languageChoice } from './language.js';
 import { LiveFeed } from './live/live-feed.js';
 import { authorize } from './request.js';
 import { Routing } from './routing.js';
 import { Session } from './session/session.js';
 import { themeChoice } from './ui/theme.js';
-import { languageChoice } from './words/language.js';
 
 /** Other messages of devices are read only where they are shown: there may be thousands a second. */
 const LIVE_FILTERS = [
@@ -32,7 +32,7 @@ function start(element: HTMLElement): void {
     live: new LiveFeed(LIVE_FILTERS, (token) => session.refused(token)),
     tabNote: signal(undefined),
   };
-  authorize(session, () => parts.language.current.peek());
+  authorize(session);
   render(
     <ConsoleContext.Provider value={parts}>
       <App />

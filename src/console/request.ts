@@ -3,8 +3,8 @@
  * documents (RFC 9457) as failures. JSON keeps its numbers as written.
  */
 
+import { language } from './language.js';
 import type { Session } from './session/session.js';
-import type { Language } from './words/language.js';
 
 /** Without it, a connection that has died silently would leave a button disabled. */
 const TIMEOUT_MS = 15_000;
@@ -69,15 +69,11 @@ function faultOf(error: unknown): Failure['errors'][number] {
   return { path: textOf(path) ?? '', message: textOf(message) ?? '' };
 }
 
-let caller: { readonly session: Session; readonly language: () => Language } | undefined;
+let caller: Session | undefined;
 
-/**
- * Sends every request with the signed-in token; signs out a refused token.
- *
- * @param language the language of the console, in which the gateway should answer
- */
-export function authorize(session: Session, language: () => Language): void {
-  caller = { session, language };
+/** Sends every request with the signed-in token; signs out a refused token. */
+export function authorize(session: Session): void {
+  caller = session;
 }
 
 /**
@@ -91,9 +87,9 @@ export function authorize(session: Session, language: () => Language): void {
 export async function send(method: Method, path: string, request: Request = {}): Promise<Response> {
   const { query = {}, body, ifMatch, accept = 'application/json', mayTakeLong = false } = request;
   const { signal, keepalive = false } = request;
-  const token = caller?.session.token.peek() ?? null;
+  const token = caller?.token.peek() ?? null;
   const headers = new Headers({ Accept: accept });
-  if (caller !== undefined) headers.set('Accept-Language', caller.language());
+  if (caller !== undefined) headers.set('Accept-Language', language.peek());
   if (token !== null) headers.set('Authorization', `Bearer ${token}`);
   if (body !== undefined) headers.set('Content-Type', 'application/json');
   if (ifMatch !== undefined) headers.set('If-Match', ifMatch);
@@ -101,7 +97,7 @@ export async function send(method: Method, path: string, request: Request = {}):
   if (!mayTakeLong) signals.push(AbortSignal.timeout(TIMEOUT_MS));
   const init = { method, headers, body, keepalive, signal: AbortSignal.any(signals) };
   const response = await fetch(`./${path}${queryText(query)}`, init);
-  if (response.status === 401 && token !== null) caller?.session.refused(token);
+  if (response.status === 401 && token !== null) caller?.refused(token);
   if (response.ok) return response;
   // The answer of a proxy may be no JSON.
   throw new Refusal(await response.json().catch(() => undefined));

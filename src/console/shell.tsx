@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
-import { useConsole, useWords } from './console-parts.js';
-import { Header } from './header.js';
+import { useConsole } from './console-parts.js';
+import { gatewayTitle, Header, pageNames } from './header.js';
+import { t } from './language.js';
 import { useNewerConsole } from './newer-console.js';
 import { usePageFocus } from './page-focus.js';
 import { pageOf } from './routing.js';
-import { SHELL_WORDS } from './shell-words.js';
 
 /** The frame around every page: navigation, the connection, and the signed-in token. */
 export function Shell({ children }: { readonly children: ComponentChildren }) {
@@ -39,35 +39,40 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
 /** Shows in the tab title which page it is, and whether it can be relied on. */
 function useTitle(page: string): void {
   const { live, tabNote } = useConsole();
-  const words = useWords(SHELL_WORDS);
-  const note = tabNote.value;
-  const names = [words.board, words.history, words.home, words.gateway];
-  const name = names[['', 'history', 'home', 'gateway'].indexOf(page)];
-  const isLost = live.state.value === 'lost';
+  const parts = [
+    live.state.value === 'lost' ? t('Not connected', 'Keine Verbindung') : undefined,
+    tabNote.value,
+    pageNames()[page],
+    gatewayTitle(),
+  ];
+  const title = parts.filter((part) => part !== undefined).join(' · ');
   useEffect(() => {
-    const parts = [isLost ? words.lostTitle : undefined, note, name, words.title];
-    document.title = parts.filter((part) => part !== undefined).join(' · ');
-  }, [note, isLost, name, words]);
+    document.title = title;
+  }, [title]);
 }
 
 function LostBanner() {
   const { live } = useConsole();
-  const words = useWords(SHELL_WORDS);
   if (live.state.value !== 'lost') return null;
   return (
     <div class="lost-banner" role="alert">
-      {words.lost}
+      {t(
+        'Not connected. New alarms do not appear here until the gateway is reached again.',
+        'Keine Verbindung. Bis das Gateway wieder erreicht ist, erscheinen hier keine neuen Alarme.',
+      )}
     </div>
   );
 }
 
 function UpdateNotice() {
-  const words = useWords(SHELL_WORDS);
   return (
     <div class="update-notice" role="status">
-      {words.updated}{' '}
+      {t(
+        'The gateway was updated. This page is still the old one.',
+        'Das Gateway wurde aktualisiert. Diese Seite ist noch die alte.',
+      )}{' '}
       <button type="button" onClick={() => location.reload()}>
-        {words.reload}
+        {t('Reload', 'Neu laden')}
       </button>
     </div>
   );

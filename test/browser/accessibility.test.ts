@@ -1,6 +1,7 @@
 /**
  * Every page in both languages, in light and dark colours, on a desk and on a phone: no fault that axe-core finds, no
- * wider than the screen, also with names of 120 letters without a space. And what the board costs to load.
+ * wider than the screen, also with names of 120 letters without a space. That all of it changes with the language. And
+ * what the board costs to load.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -167,6 +168,40 @@ for (const { look, part, placesOf } of ROWS) {
     expect(await page.locator('html').getAttribute('lang')).toBe(look.language.slice(0, 2));
   });
 }
+
+/** What can be read or heard on the page, without numbers, times and ids. */
+function textsOf(page: Page): Promise<unknown> {
+  return page.evaluate(`[...document.querySelectorAll('title, body *:not(time, code)')]
+    .flatMap((one) => [
+      ...[...one.childNodes].map(({ nodeType, data }) => (nodeType === Node.TEXT_NODE ? data : '')),
+      ...['aria-label', 'title', 'placeholder'].map((name) => one.getAttribute(name) ?? ''),
+    ])
+    .map((text) => text.replaceAll(/[0-9]+/g, '0'))`);
+}
+
+test('every page is drawn again in the language that is chosen', async ({ own, open }) => {
+  const home = await own.home();
+  const device = await longHome(home);
+  const { token } = await createToken(home.gateway, [{ location: '*', role: 'admin' }]);
+  const page = await open({ url: home.gateway.httpUrl, token });
+  await page.locator('.connection.good').waitFor();
+  const places = Object.values(PARTS).flatMap((placesOf) => placesOf(home, device));
+  // A screen on the wall has no choice of languages.
+  for (const { path, shown } of places.filter((place) => !place.path.includes('kiosk'))) {
+    await page.goto(`${home.gateway.httpUrl}/#${path}`);
+    await page.locator(shown).first().waitFor();
+    await page.getByText(/^(Loading|Wird geladen)/).waitFor({ state: 'detached' });
+    const isGerman = (await page.locator('html').getAttribute('lang')) === 'de';
+    await page.getByLabel(/^(Language|Sprache)$/).selectOption(isGerman ? 'en' : 'de');
+    // The tab's title is set last.
+    const named = isGerman ? 'Care-home gateway' : 'Pflegeheim-Gateway';
+    await page.waitForFunction(`document.title.endsWith('${named}')`);
+    const chosen = await textsOf(page);
+    // Loaded anew, everything is in the language that was chosen.
+    await page.reload();
+    await expect.poll(() => textsOf(page)).toEqual(chosen);
+  }
+});
 
 test('the board is accessible empty and with a new alarm, at the start of its animation, in both colours', async ({
   home,

@@ -1,44 +1,41 @@
 /** The console without a browser: its counts, searches, CSV, clock, and words in both languages. */
 
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { FAILURES } from '../../src/bridge/failures.js';
 import { DENIED_REASONS } from '../../src/broker/connection-list.js';
 import type { Device, Room } from '../../src/console/api.js';
+import { type Language, language } from '../../src/console/language.js';
 import { GatewayClock } from '../../src/console/live/gateway-clock.js';
-import { BOARD_WORDS } from '../../src/console/pages/board/board-words.js';
 import { alarmOfMessage, type OpenAlarm } from '../../src/console/pages/board/open-alarm.js';
 import { OpenAlarms } from '../../src/console/pages/board/open-alarms.js';
-import { WALL_LINK_WORDS } from '../../src/console/pages/board/wall/wall-link-words.js';
-import { AUDIT_WORDS } from '../../src/console/pages/gateway/audit/audit-words.js';
-import {
-  CONNECTIONS_WORDS,
-  DENIED_DE,
-} from '../../src/console/pages/gateway/connections/connections-words.js';
-import { BRIDGES_WORDS } from '../../src/console/pages/gateway/destinations/bridges-words.js';
-import { GATEWAY_WORDS } from '../../src/console/pages/gateway/gateway-words.js';
-import { OVERVIEW_WORDS } from '../../src/console/pages/gateway/overview/overview-words.js';
-import { TOKENS_WORDS } from '../../src/console/pages/gateway/tokens/tokens-words.js';
+import { actionNames } from '../../src/console/pages/gateway/audit/audit-filters.js';
+import { DENIED_DE } from '../../src/console/pages/gateway/connections/denied-list.js';
+import { failureNames } from '../../src/console/pages/gateway/destinations/bridges-part.js';
+import { subjectNames } from '../../src/console/pages/gateway/overview/overview-part.js';
+import { reasonTexts } from '../../src/console/pages/gateway/overview/rejected-list.js';
 import { readPage } from '../../src/console/pages/history/alarm-pages.js';
 import { readCounts } from '../../src/console/pages/history/chart/alarm-counts.js';
 import { SpreadsheetCsv } from '../../src/console/pages/history/csv/spreadsheet-csv.js';
 import { isFound, parseSearch } from '../../src/console/pages/history/history-search.js';
-import { HISTORY_WORDS } from '../../src/console/pages/history/history-words.js';
-import { DEVICE_WORDS } from '../../src/console/pages/home/device/device-words.js';
 import type { Home } from '../../src/console/pages/home/home-data.js';
 import { homeTree } from '../../src/console/pages/home/home-tree.js';
-import { HOME_WORDS } from '../../src/console/pages/home/home-words.js';
 import { decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/import/device-csv.js';
-import { IMPORT_WORDS } from '../../src/console/pages/home/import/import-words.js';
-import { ISSUED_WORDS } from '../../src/console/pages/home/issued/issued-words.js';
-import { SIGN_IN_WORDS } from '../../src/console/pages/sign-in/sign-in-words.js';
 import { exactJson, parseExactJson, plainText } from '../../src/console/request.js';
-import { SHELL_WORDS } from '../../src/console/shell-words.js';
 import { csvText } from '../../src/console/ui/csv.js';
 import { ago } from '../../src/console/ui/time-ago.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarm.js';
 import { FAULT_SUBJECTS, faultWords } from '../../src/domain/fault.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
+
+/** Sets the language until the test ends. */
+function speak(chosen: Language) {
+  language.value = chosen;
+  onTestFinished(() => {
+    language.value = 'en';
+  });
+}
 
 /** Answers the requests of the console until the test ends. */
 function answerWith(answer: (path: string) => Response) {
@@ -503,9 +500,10 @@ describe('time ago', () => {
   /** Counted in whole days, Monday at eleven is one day ago on Wednesday at ten, and not yesterday. */
   it('counts days, and never names one', () => {
     const mondayMs = Date.parse('2026-11-23T11:00:00Z');
-    expect(ago(mondayMs, NOW_MS, 'en')).toBe('1 day ago');
-    expect(ago(mondayMs, NOW_MS, 'de')).toBe('vor 1 Tag');
-    expect(ago(NOW_MS, NOW_MS, 'en')).toBe('0 sec. ago');
+    expect(ago(mondayMs, NOW_MS)).toBe('1 day ago');
+    expect(ago(NOW_MS, NOW_MS)).toBe('0 sec. ago');
+    speak('de');
+    expect(ago(mondayMs, NOW_MS)).toBe('vor 1 Tag');
   });
 });
 
@@ -514,22 +512,15 @@ describe('words of the gateway page', () => {
 
   describe('the words of the gateway page', () => {
     it('cover every action, every denial, every reason and every failure of a bridge', () => {
-      for (const language of LANGUAGES) {
-        expect(Object.keys(AUDIT_WORDS[language].actions).sort()).toEqual(
-          [...AUDIT_ACTIONS].sort(),
-        );
-        const reasons = Object.keys(OVERVIEW_WORDS[language].reasons);
-        expect(reasons.sort()).toEqual([...INVALID_PUBLISH_REASONS].sort());
-        expect(Object.keys(OVERVIEW_WORDS[language].subjects)).toEqual([...FAULT_SUBJECTS]);
-        const kinds = Object.keys(BRIDGES_WORDS[language].kinds);
-        expect(kinds.sort()).toEqual(Object.keys(FAILURES).sort());
-      }
+      expect(Object.keys(actionNames()).sort()).toEqual([...AUDIT_ACTIONS].sort());
+      expect(Object.keys(reasonTexts()).sort()).toEqual([...INVALID_PUBLISH_REASONS].sort());
+      expect(Object.keys(subjectNames())).toEqual([...FAULT_SUBJECTS]);
+      expect(Object.keys(failureNames()).sort()).toEqual(Object.keys(FAILURES).sort());
       for (const [kind, { fault }] of Object.entries(FAILURES)) {
-        for (const language of LANGUAGES) {
-          const { message } = faultWords({ name: fault, values: {} }, language);
-          expect(message.toLowerCase()).toContain(
-            BRIDGES_WORDS[language].kinds[kind]?.toLowerCase(),
-          );
+        for (const chosen of LANGUAGES) {
+          speak(chosen);
+          const { message } = faultWords({ name: fault, values: {} }, chosen);
+          expect(message.toLowerCase()).toContain(failureNames()[kind]?.toLowerCase());
         }
       }
       expect(Object.keys(DENIED_DE).sort()).toEqual(Object.keys(DENIED_REASONS).sort());
@@ -558,40 +549,30 @@ it('a home shows devices and rooms whose room or group is missing', () => {
 });
 
 describe('German words', () => {
-  /** What a gateway or broker acknowledges (bestätigt); people acknowledge (quittieren) alarms and faults. */
-  const OF_OTHERS = [BRIDGES_WORDS];
-  const ALL = [
-    AUDIT_WORDS,
-    BOARD_WORDS,
-    CONNECTIONS_WORDS,
-    DEVICE_WORDS,
-    GATEWAY_WORDS,
-    HISTORY_WORDS,
-    HOME_WORDS,
-    IMPORT_WORDS,
-    ISSUED_WORDS,
-    OVERVIEW_WORDS,
-    SHELL_WORDS,
-    SIGN_IN_WORDS,
-    TOKENS_WORDS,
-    WALL_LINK_WORDS,
-  ];
-
   interface Pair {
     readonly en: string;
     readonly de: string;
   }
 
-  /** The texts of a dictionary in pairs; texts with placeholders are filled with the same in both. */
-  function pairsOf(en: unknown, de: unknown): Pair[] {
-    if (typeof en === 'string' && typeof de === 'string') return [{ en, de }];
-    if (typeof en === 'function' && typeof de === 'function') return pairsOf(en('1'), de('1'));
-    if (typeof en !== 'object' || typeof de !== 'object' || en === null || de === null) return [];
-    const german = new Map<string, unknown>(Object.entries(de));
-    return Object.entries(en).flatMap(([name, words]) => pairsOf(words, german.get(name)));
+  const CONSOLE = new URL('../../src/console/', import.meta.url);
+  /** What a gateway or broker acknowledges (bestätigt); people acknowledge (quittieren) alarms and faults. */
+  const OF_OTHERS = /\bbridges-part\.tsx$/;
+  const TEXT = String.raw`('(?:[^'\\]|\\.)*'|\`(?:[^\`\\]|\\.)*\`)`;
+  const PAIR = new RegExp(String.raw`\bt\(\s*${TEXT},\s*${TEXT},?\s*\)`, 'g');
+
+  /** The texts of the console in pairs: what stands in `t('…', '…')`, its values as 1. */
+  function pairsOf(files: readonly string[]): Pair[] {
+    return files.flatMap((file) => {
+      const source = readFileSync(new URL(file, CONSOLE), 'utf8');
+      const textOf = (quoted = '') => quoted.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, '1');
+      return [...source.matchAll(PAIR)].map(([, en, de]) => ({ en: textOf(en), de: textOf(de) }));
+    });
   }
 
-  const pairs = ALL.flatMap(({ en, de }) => pairsOf(en, de)).filter(
+  const sources = readdirSync(CONSOLE, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /\.tsx?$/.test(file),
+  );
+  const pairs = pairsOf(sources.filter((file) => !OF_OTHERS.test(file))).filter(
     // A publish of a device.
     ({ en }) => !/it was acknowledged, and became no alarm/.test(en),
   );
@@ -610,7 +591,7 @@ describe('German words', () => {
   });
 
   it('says “confirm” in German for acknowledging anything but an alarm', () => {
-    const texts = OF_OTHERS.flatMap(({ en, de }) => pairsOf(en, de));
+    const texts = pairsOf(sources.filter((file) => OF_OTHERS.test(file)));
     const found = texts.filter(({ en }) => /\backnowledge/i.test(en));
     expect(found.length).toBeGreaterThan(0);
     expect(found.filter(({ de }) => !/bestätig/i.test(de))).toEqual([]);

@@ -1,5 +1,4 @@
-import { useWords } from '../console-parts.js';
-import { dictionary } from '../words/language.js';
+import { t } from '../language.js';
 
 /** The eight kinds of the interface, in the order of display. */
 export const KINDS = [
@@ -14,28 +13,20 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-export const KIND_WORDS = dictionary<Readonly<Record<Kind, string>>>({
-  en: {
-    fall: 'Fall',
-    helpCall: 'Help call',
-    outOfBed: 'Out of bed',
-    outOfRoom: 'Out of room',
-    outOfSeat: 'Out of seat',
-    wandering: 'Wandering',
-    inactivity: 'Inactivity',
-    noise: 'Noise',
-  },
-  de: {
-    fall: 'Sturz',
-    helpCall: 'Hilferuf',
-    outOfBed: 'Bett verlassen',
-    outOfRoom: 'Zimmer verlassen',
-    outOfSeat: 'Sitz verlassen',
-    wandering: 'Umherirren',
-    inactivity: 'Keine Bewegung',
-    noise: 'Geräusch',
-  },
-});
+/** The name of a kind in the current language. */
+export function kindName(kind: Kind): string {
+  const names: Readonly<Record<Kind, string>> = {
+    fall: t('Fall', 'Sturz'),
+    helpCall: t('Help call', 'Hilferuf'),
+    outOfBed: t('Out of bed', 'Bett verlassen'),
+    outOfRoom: t('Out of room', 'Zimmer verlassen'),
+    outOfSeat: t('Out of seat', 'Sitz verlassen'),
+    wandering: t('Wandering', 'Umherirren'),
+    inactivity: t('Inactivity', 'Keine Bewegung'),
+    noise: t('Noise', 'Geräusch'),
+  };
+  return names[kind];
+}
 
 /** Lines of a 24 by 24 drawing, with round ends. */
 const DRAWINGS: Readonly<Record<Kind, string>> = {
@@ -64,5 +55,5 @@ export function KindIcon({ kind }: { readonly kind: Kind }) {
 
 /** A kind of alarm in words. */
 export function KindName({ kind }: { readonly kind: Kind }) {
-  return <>{useWords(KIND_WORDS)[kind]}</>;
+  return <>{kindName(kind)}</>;
 }

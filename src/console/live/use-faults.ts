@@ -1,14 +1,15 @@
 import { useEffect } from 'preact/hooks';
 import { type AdvisedFault, listFaults } from '../api.js';
 import { useConsole } from '../console-parts.js';
+import { language } from '../language.js';
 import { type Loaded, useLoaded } from '../ui/use-request.js';
 
 const STATUS_TOPIC = 'gateway/status';
 
 /** The gateway's faults, read immediately and again whenever `gateway/status` reports a change. */
 export function useFaults(): Loaded<AdvisedFault[]> {
-  const { live, language } = useConsole();
-  const faults = useLoaded(() => listFaults(), [language.current.value]);
+  const { live } = useConsole();
+  const faults = useLoaded(() => listFaults(), [language.value]);
   const { again } = faults;
   useEffect(
     () =>

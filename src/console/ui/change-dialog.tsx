@@ -1,11 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { useWords } from '../console-parts.js';
-import { dictionary } from '../words/language.js';
+import { t } from '../language.js';
 import { Dialog } from './dialog.js';
 import { FailureText } from './failure-text.js';
 import { useChange } from './use-request.js';
-
-const WORDS = dictionary({ en: { cancel: 'Cancel' }, de: { cancel: 'Abbrechen' } });
 
 interface ChangeDialogProps<Result> {
   readonly title: string;
@@ -24,7 +21,6 @@ interface ChangeDialogProps<Result> {
 export function ChangeDialog<Result>(props: ChangeDialogProps<Result>) {
   const { title, submit, request, onDone, onClose, children } = props;
   const { isDangerous = false, isIncomplete = false } = props;
-  const words = useWords(WORDS);
   const change = useChange();
   return (
     <Dialog title={title} onClose={onClose}>
@@ -47,7 +43,7 @@ export function ChangeDialog<Result>(props: ChangeDialogProps<Result>) {
             {submit}
           </button>
           <button type="button" onClick={onClose}>
-            {words.cancel}
+            {t('Cancel', 'Abbrechen')}
           </button>
         </div>
       </form>

@@ -1,11 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
-import { useWords } from '../console-parts.js';
-import { dictionary } from '../words/language.js';
-
-const WORDS = dictionary({
-  en: { copy: 'Copy', copied: 'Copied', selected: 'Selected: press Ctrl+C' },
-  de: { copy: 'Kopieren', copied: 'Kopiert', selected: 'Markiert: drücken Sie Strg+C' },
-});
+import { t } from '../language.js';
 
 interface CopiedTextProps {
   readonly text: string;
@@ -55,22 +49,21 @@ interface CopyButtonProps {
 }
 
 function CopyButton({ text, label, select }: CopyButtonProps) {
-  const words = useWords(WORDS);
   const [said, setSaid] = useState('');
   const copy = async () => {
     try {
       // Exists only on pages served over TLS or from this machine.
       await navigator.clipboard.writeText(text);
-      setSaid(words.copied);
+      setSaid(t('Copied', 'Kopiert'));
     } catch {
       select();
-      setSaid(words.selected);
+      setSaid(t('Selected: press Ctrl+C', 'Markiert: drücken Sie Strg+C'));
     }
   };
   return (
     <>
       <button type="button" aria-label={label} onClick={copy}>
-        {words.copy}
+        {t('Copy', 'Kopieren')}
       </button>
       <span role="status" class="hint">
         {said}

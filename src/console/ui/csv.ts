@@ -1,4 +1,4 @@
-import type { Language } from '../words/language.js';
+import type { Language } from '../language.js';
 
 /** Tells Excel that the file is UTF-8. */
 export const BYTE_ORDER_MARK = '\uFEFF';

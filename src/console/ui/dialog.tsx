@@ -1,9 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
-import { useWords } from '../console-parts.js';
-import { dictionary } from '../words/language.js';
-
-const WORDS = dictionary({ en: { close: 'Close' }, de: { close: 'Schließen' } });
+import { t } from '../language.js';
 
 interface DialogProps {
   readonly title: string;
@@ -15,7 +12,6 @@ interface DialogProps {
 
 /** A modal dialog, open while it is rendered. Escape closes it, and the focus returns to where it was. */
 export function Dialog({ title, leaveQuestion, onClose, children }: DialogProps) {
-  const words = useWords(WORDS);
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   // At once: whatever happens before the next paint must not take the focus from where it was.
@@ -47,7 +43,7 @@ export function Dialog({ title, leaveQuestion, onClose, children }: DialogProps)
     >
       <div class="dialog-head">
         <h2 id={titleId}>{title}</h2>
-        <button type="button" aria-label={words.close} onClick={leave}>
+        <button type="button" aria-label={t('Close', 'Schließen')} onClick={leave}>
           ×
         </button>
       </div>

@@ -1,43 +1,34 @@
-import { useWords } from '../console-parts.js';
+import { t } from '../language.js';
 import type { Failure } from '../request.js';
-import { dictionary } from '../words/language.js';
 
-const WORDS = dictionary({
-  en: {
-    noAnswer: 'The gateway does not answer.',
-    unknown: 'That failed.',
-    codes: {
-      'invalid-request': 'Something in it is not valid.',
-      forbidden: 'This token may not do that.',
-      'store-unavailable': 'The gateway cannot store anything at the moment. Please try again.',
-      'too-many-requests': 'Too many requests. Please try again in a moment.',
-      'location-has-devices': 'There are devices still in this home. Move or delete them first.',
-      'group-has-rooms': 'There are rooms still in this group. Move or delete them first.',
-      'room-has-devices': 'There are devices still in this room. Move or delete them first.',
-      'precondition-failed': 'Somebody else has changed this meanwhile. Look at it again first.',
-    },
-    retry: 'Try again',
-  },
-  de: {
-    noAnswer: 'Das Gateway antwortet nicht.',
-    unknown: 'Das ist fehlgeschlagen.',
-    codes: {
-      'invalid-request': 'Etwas darin ist nicht gültig.',
-      forbidden: 'Dieser Token darf das nicht.',
-      'store-unavailable':
-        'Das Gateway kann zurzeit nichts speichern. Bitte versuchen Sie es noch einmal.',
-      'too-many-requests': 'Zu viele Anfragen. Bitte versuchen Sie es gleich noch einmal.',
-      'location-has-devices':
-        'In diesem Heim sind noch Geräte. Verschieben oder löschen Sie sie zuerst.',
-      'group-has-rooms':
-        'In dieser Gruppe sind noch Zimmer. Verschieben oder löschen Sie sie zuerst.',
-      'room-has-devices':
-        'In diesem Zimmer sind noch Geräte. Verschieben oder löschen Sie sie zuerst.',
-      'precondition-failed':
-        'Das hat inzwischen jemand anderes geändert. Sehen Sie es sich zuerst noch einmal an.',
-    },
-    retry: 'Noch einmal versuchen',
-  },
+/** What the user can do about a problem of the gateway, by its code. */
+const problemTexts = (): Readonly<Record<string, string>> => ({
+  'invalid-request': t('Something in it is not valid.', 'Etwas darin ist nicht gültig.'),
+  forbidden: t('This token may not do that.', 'Dieser Token darf das nicht.'),
+  'store-unavailable': t(
+    'The gateway cannot store anything at the moment. Please try again.',
+    'Das Gateway kann zurzeit nichts speichern. Bitte versuchen Sie es noch einmal.',
+  ),
+  'too-many-requests': t(
+    'Too many requests. Please try again in a moment.',
+    'Zu viele Anfragen. Bitte versuchen Sie es gleich noch einmal.',
+  ),
+  'location-has-devices': t(
+    'There are devices still in this home. Move or delete them first.',
+    'In diesem Heim sind noch Geräte. Verschieben oder löschen Sie sie zuerst.',
+  ),
+  'group-has-rooms': t(
+    'There are rooms still in this group. Move or delete them first.',
+    'In dieser Gruppe sind noch Zimmer. Verschieben oder löschen Sie sie zuerst.',
+  ),
+  'room-has-devices': t(
+    'There are devices still in this room. Move or delete them first.',
+    'In diesem Zimmer sind noch Geräte. Verschieben oder löschen Sie sie zuerst.',
+  ),
+  'precondition-failed': t(
+    'Somebody else has changed this meanwhile. Look at it again first.',
+    'Das hat inzwischen jemand anderes geändert. Sehen Sie es sich zuerst noch einmal an.',
+  ),
 });
 
 interface FailureTextProps {
@@ -47,11 +38,12 @@ interface FailureTextProps {
 
 /** Tells what went wrong: in the user's language if we have the words, otherwise in the gateway's words. */
 export function FailureText({ failure, onRetry }: FailureTextProps) {
-  const words = useWords(WORDS);
   if (failure === undefined) return null;
   const { code, detail, errors } = failure;
-  const known = Object.entries(words.codes).find(([one]) => one === code)?.[1];
-  const text = code === 'no-answer' ? words.noAnswer : (known ?? detail ?? words.unknown);
+  const text =
+    code === 'no-answer'
+      ? t('The gateway does not answer.', 'Das Gateway antwortet nicht.')
+      : (problemTexts()[code] ?? detail ?? t('That failed.', 'Das ist fehlgeschlagen.'));
   return (
     <div class="failure" role="alert">
       {text}
@@ -64,7 +56,7 @@ export function FailureText({ failure, onRetry }: FailureTextProps) {
       )}{' '}
       {onRetry !== undefined && (
         <button type="button" onClick={onRetry}>
-          {words.retry}
+          {t('Try again', 'Noch einmal versuchen')}
         </button>
       )}
     </div>

@@ -1,17 +1,27 @@
-import { useConsole, useWords } from '../console-parts.js';
-import { SHELL_WORDS } from '../shell-words.js';
+import { useConsole } from '../console-parts.js';
+import { t } from '../language.js';
 import type { StoredChoice } from './stored-choice.js';
+
+const themeNames = () => ({
+  auto: t('As the device', 'Wie das Gerät'),
+  light: t('Light', 'Hell'),
+  dark: t('Dark', 'Dunkel'),
+});
 
 const LANGUAGE_NAMES = { en: 'English', de: 'Deutsch' };
 
 /** Language and colours, chosen for this device. */
 export function Preferences() {
   const { language, theme } = useConsole();
-  const words = useWords(SHELL_WORDS);
   return (
     <span class="preferences">
-      <ChoiceSelect label={words.language} choice={language} names={LANGUAGE_NAMES} isOfLanguages />
-      <ChoiceSelect label={words.theme} choice={theme} names={words.themes} />
+      <ChoiceSelect
+        label={t('Language', 'Sprache')}
+        choice={language}
+        names={LANGUAGE_NAMES}
+        isOfLanguages
+      />
+      <ChoiceSelect label={t('Colours', 'Farben')} choice={theme} names={themeNames()} />
     </span>
   );
 }

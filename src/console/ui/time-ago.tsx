@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useConsole } from '../console-parts.js';
-import { type Language, LOCALES } from '../words/language.js';
+import { LOCALES, language } from '../language.js';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -19,15 +19,15 @@ const AGO_FORMATS = { en: agoFormat('en'), de: agoFormat('de') };
 const DATE_FORMATS = { en: dateFormat(LOCALES.en), de: dateFormat(LOCALES.de) };
 
 /** How long ago something was, in words. */
-export function ago(atMs: number, nowMs: number, language: Language): string {
+export function ago(atMs: number, nowMs: number): string {
   const passedMs = Math.max(0, nowMs - atMs);
   const { unit, ms } = UNITS.find((one) => passedMs >= one.ms) ?? UNITS[3];
-  return AGO_FORMATS[language].format(-Math.floor(passedMs / ms), unit);
+  return AGO_FORMATS[language.value].format(-Math.floor(passedMs / ms), unit);
 }
 
 /** How long ago something was, kept up to date, with its exact time as a tooltip. */
 export function TimeAgo({ at }: { readonly at: string }) {
-  const { language, live } = useConsole();
+  const { live } = useConsole();
   const [nowMs, setNowMs] = useState(live.clock.now());
   const atMs = Date.parse(at);
   useEffect(() => {
@@ -39,15 +39,15 @@ export function TimeAgo({ at }: { readonly at: string }) {
     return () => clearTimeout(timer);
   }, [nowMs, atMs]);
   return (
-    <time dateTime={at} title={dateTime(at, language.current.value)}>
-      {ago(atMs, nowMs, language.current.value)}
+    <time dateTime={at} title={dateTime(at)}>
+      {ago(atMs, nowMs)}
     </time>
   );
 }
 
 /** A date and time in the user's language and the browser's time zone. */
-export function dateTime(at: string, language: Language): string {
-  return DATE_FORMATS[language].format(new Date(at));
+export function dateTime(at: string): string {
+  return DATE_FORMATS[language.value].format(new Date(at));
 }
 
 function agoFormat(locale: string): Intl.RelativeTimeFormat {

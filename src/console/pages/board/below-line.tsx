@@ -1,8 +1,7 @@
 import type { RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { urgencyOf } from './alarm-order.js';
-import { BOARD_WORDS } from './board-words.js';
 import type { OpenAlarm } from './open-alarm.js';
 
 interface BelowLineProps {
@@ -16,7 +15,6 @@ interface BelowLineProps {
 
 /** Counts the alarms that do not fit on a wall screen, in a line that is always visible. */
 export function BelowLine({ list, shown, rest, isCut }: BelowLineProps) {
-  const words = useWords(BOARD_WORDS);
   const line = useRef<HTMLParagraphElement>(null);
   const [visible, setVisible] = useState(0);
   useLayoutEffect(() => {
@@ -40,14 +38,22 @@ export function BelowLine({ list, shown, rest, isCut }: BelowLineProps) {
   const falls = raised.filter(({ kind }) => kind === 'fall').length;
   const helpCalls = raised.length - falls;
   const urgent = [
-    ...(falls > 0 ? [words.falls(falls)] : []),
-    ...(helpCalls > 0 ? [words.helpCalls(helpCalls)] : []),
+    ...(falls > 0
+      ? [falls === 1 ? t('1 fall', '1 Sturz') : t(`${falls} falls`, `${falls} Stürze`)]
+      : []),
+    ...(helpCalls > 0
+      ? [
+          helpCalls === 1
+            ? t('1 help call', '1 Hilferuf')
+            : t(`${helpCalls} help calls`, `${helpCalls} Hilferufe`),
+        ]
+      : []),
   ];
   const count = below.length + rest;
   const text = `${count}${isCut ? '+' : ''}`;
   return (
     <p ref={line} class={count === 0 && !isCut ? 'board-below nothing' : 'board-below'}>
-      {words.below(text, urgent.map((one) => `, ${one}`).join(''))}
+      {[t(`+${text} more`, `+${text} weitere`), ...urgent].join(', ')}
     </p>
   );
 }

@@ -2,13 +2,13 @@ import './board.css';
 import './alarms/alarms.css';
 import './wall/wall.css';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { alarmChanges, isGone } from './alarm-changes.js';
 import { AlarmList } from './alarms/alarm-list.js';
-import { useAlarmTitle } from './alarms/alarm-title.js';
+import { alarmTitle } from './alarms/alarm-title.js';
 import { Announcer } from './announcer.js';
 import { BoardTools } from './board-tools.js';
-import { BOARD_WORDS } from './board-words.js';
 import { useDelayedResolves } from './delayed-resolves.js';
 import { GatewayFaults } from './gateway-faults.js';
 import { OfflineSensors } from './offline-sensors.js';
@@ -23,7 +23,6 @@ const MAX_HOMES_WITH_SENSORS = 10;
 /** The open alarms of all homes that the token may see. */
 export function BoardPage() {
   const { routing, session } = useConsole();
-  const words = useWords(BOARD_WORDS);
   const resolves = useDelayedResolves();
   const board = useBoard(resolves);
   const { feed, homeId } = board;
@@ -37,21 +36,39 @@ export function BoardPage() {
     chosen === undefined ? [notHeld, isHistoryCut] : [0, isHistoryCut || notHeld > 0];
   const count = `${shown.length + rest}${isCut ? '+' : ''}`;
   useTabNote(count === '0' ? undefined : `(${count})`);
-  const titleOf = useAlarmTitle();
   const change = useMemo(
     () =>
       alarmChanges({
         shown: feed,
         resolves,
         onChanged: ({ alarm, state }) =>
-          setNotice(state === 'resolved' ? words.resolved(titleOf(alarm)) : ''),
-        onNoteLost: () => setNotice(words.noteNotKept),
+          setNotice(
+            state === 'resolved'
+              ? t(`Resolved: ${alarmTitle(alarm)}`, `Erledigt: ${alarmTitle(alarm)}`)
+              : '',
+          ),
+        onNoteLost: () =>
+          setNotice(
+            t(
+              'Somebody else was faster: your note was not saved.',
+              'Jemand war schneller: Ihre Notiz wurde nicht gespeichert.',
+            ),
+          ),
         onRefused: ({ code }) => {
-          if (code === 'alarm-resolved') setNotice(words.wasResolved);
-          if (isGone(code)) setNotice(words.isGone);
+          if (code === 'alarm-resolved')
+            setNotice(
+              t('Somebody has resolved this alarm already.', 'Dieser Alarm ist schon erledigt.'),
+            );
+          if (isGone(code))
+            setNotice(
+              t(
+                'This alarm is no longer in the history.',
+                'Dieser Alarm steht nicht mehr im Verlauf.',
+              ),
+            );
         },
       }),
-    [feed, resolves, words],
+    [feed, resolves],
   );
   const homes = locations.filter(({ id }) => chosen === undefined || id === chosen);
   const homesWithSensors = homes.length > MAX_HOMES_WITH_SENSORS ? [] : homes;
@@ -60,7 +77,11 @@ export function BoardPage() {
     <div class={isKiosk ? 'board kiosk' : 'board'}>
       <div class="board-head">
         {isKiosk && <WallHead board={board} />}
-        <h1>{board.isKnown.value ? words.open(count) : words.title}</h1>
+        <h1>
+          {board.isKnown.value
+            ? t(`Open alarms: ${count}`, `Offene Alarme: ${count}`)
+            : t('Open alarms', 'Offene Alarme')}
+        </h1>
         <ResolveTests shown={shown} change={change} resolves={resolves} />
         <BoardTools board={board} isKiosk={isKiosk} />
       </div>

@@ -1,8 +1,8 @@
 import { Suspense } from 'preact/compat';
 import { useState } from 'preact/hooks';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { lazyPage } from '../lazy-page.js';
-import { BOARD_WORDS } from './board-words.js';
 import { SoundControl } from './sound/sound-control.js';
 import type { useBoard } from './use-board.js';
 
@@ -19,7 +19,6 @@ interface BoardToolsProps {
 /** The filters, the sound switch, and the link for a wall screen. */
 export function BoardTools({ board, isKiosk }: BoardToolsProps) {
   const { session } = useConsole();
-  const words = useWords(BOARD_WORDS);
   const [isLinking, setLinking] = useState(false);
   const { locations } = board.feed.state.value;
   return (
@@ -28,7 +27,7 @@ export function BoardTools({ board, isKiosk }: BoardToolsProps) {
       {locations.length > 1 && <HomeChoice board={board} />}
       {session.isAdmin.value && !isKiosk && (
         <button type="button" onClick={() => setLinking(true)}>
-          {words.wall}
+          {t('Link for a wall screen', 'Link für einen Wandbildschirm')}
         </button>
       )}
       {isLinking && (
@@ -45,16 +44,15 @@ export function BoardTools({ board, isKiosk }: BoardToolsProps) {
 }
 
 function HomeChoice({ board }: Pick<BoardToolsProps, 'board'>) {
-  const words = useWords(BOARD_WORDS);
   const { feed, homeId, chooseHome } = board;
   return (
     <label class="board-choice">
-      {words.home}
+      {t('Home', 'Heim')}
       <select
         value={homeId.value ?? ''}
         onChange={({ currentTarget: { value } }) => chooseHome(value === '' ? undefined : value)}
       >
-        <option value="">{words.allHomes}</option>
+        <option value="">{t('All homes', 'Alle Heime')}</option>
         {feed.state.value.locations.map(({ id, name }) => (
           <option key={id} value={id}>
             {name}

@@ -1,10 +1,11 @@
 import { useEffect } from 'preact/hooks';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { hrefTo } from '../../routing.js';
 import { useHome } from '../home/home-data.js';
 import { isOnline } from '../home/online-state.js';
 import { usePresence } from '../home/presence.js';
-import { BOARD_WORDS } from './board-words.js';
+import { andMore } from './alarms/alarm-title.js';
 
 /** No message reports that a device or a room was created, renamed or deleted. */
 const READ_AGAIN_MS = 5 * 60 * 1000;
@@ -20,7 +21,6 @@ interface OfflineSensorsProps {
 
 /** The offline sensors of a home, by name and room: no alarm can come from them. */
 export function OfflineSensors({ locationId, hasHome, isKiosk }: OfflineSensorsProps) {
-  const words = useWords(BOARD_WORDS);
   const { session } = useConsole();
   const presence = usePresence(locationId);
   const { data: home, failure, again } = useHome(locationId, presence);
@@ -29,7 +29,14 @@ export function OfflineSensors({ locationId, hasHome, isKiosk }: OfflineSensorsP
     return () => clearInterval(timer);
   }, [again, failure]);
   if (home === undefined) {
-    return failure === undefined ? null : <p class="board-offline">{words.presenceUnknown}</p>;
+    return failure === undefined ? null : (
+      <p class="board-offline">
+        {t(
+          'Which sensors are offline is not known at the moment.',
+          'Welche Sensoren offline sind, ist zurzeit nicht bekannt.',
+        )}
+      </p>
+    );
   }
   // A sensor that was never heard is not mounted yet.
   const mounted = home.devices.filter((device) => {
@@ -51,11 +58,24 @@ export function OfflineSensors({ locationId, hasHome, isKiosk }: OfflineSensorsP
   return (
     <p class={isAll ? 'board-offline all' : 'board-offline'}>
       <strong>
-        {isAll ? words.allOffline(where) : `${prefix}${words.offline(offline.length)}:`}
+        {isAll
+          ? t(
+              `All sensors of ${where} are offline. No alarm can come from them.`,
+              `Alle Sensoren von ${where} sind offline. Von ihnen kann kein Alarm kommen.`,
+            )
+          : `${prefix}${offlineText(offline.length)}:`}
       </strong>{' '}
       {names.join(', ')}
-      {left > 0 && ` ${words.andMore(left)}`}{' '}
-      {!isKiosk && <a href={hrefTo(`/home/${locationId}`)}>{words.showHome}</a>}
+      {left > 0 && ` ${andMore(left)}`}{' '}
+      {!isKiosk && (
+        <a href={hrefTo(`/home/${locationId}`)}>{t('Show the home', 'Heim anzeigen')}</a>
+      )}
     </p>
   );
+}
+
+function offlineText(count: number): string {
+  return count === 1
+    ? t('1 sensor is offline', '1 Sensor ist offline')
+    : t(`${count} sensors are offline`, `${count} Sensoren sind offline`);
 }

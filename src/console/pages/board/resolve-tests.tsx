@@ -1,6 +1,6 @@
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
+import { t } from '../../language.js';
 import type { ChangeAlarm } from './alarm-changes.js';
-import { BOARD_WORDS } from './board-words.js';
 import type { DelayedResolves } from './delayed-resolves.js';
 import type { OpenAlarm } from './open-alarm.js';
 
@@ -13,7 +13,6 @@ interface ResolveTestsProps {
 /** Resolves all test alarms together, if there are several. */
 export function ResolveTests({ shown, change, resolves }: ResolveTestsProps) {
   const { session } = useConsole();
-  const words = useWords(BOARD_WORDS);
   const tests = shown.filter(
     ({ key, isTest, location, group }) =>
       isTest &&
@@ -26,7 +25,7 @@ export function ResolveTests({ shown, change, resolves }: ResolveTestsProps) {
   };
   return (
     <button type="button" onClick={resolveAll}>
-      {words.resolveTests(tests.length)}
+      {t(`Resolve all ${tests.length} tests`, `Alle ${tests.length} Tests erledigen`)}
     </button>
   );
 }

@@ -1,8 +1,9 @@
 import { useEffect } from 'preact/hooks';
 import { listSilentDevices } from '../../api.js';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { useLoaded } from '../../ui/use-request.js';
-import { BOARD_WORDS } from './board-words.js';
+import { andMore } from './alarms/alarm-title.js';
 
 /** Its messages tell at once; this finds what was missed. */
 const READ_AGAIN_MS = 30_000;
@@ -14,7 +15,6 @@ interface SilentSensorsProps {
 
 /** The silent sensors of a home: their alarms might not arrive either. */
 export function SilentSensors({ locationId }: SilentSensorsProps) {
-  const words = useWords(BOARD_WORDS);
   const { live } = useConsole();
   const loaded = useLoaded(() => listSilentDevices({ locationId }), [locationId]);
   const { data: silent, failure, again } = loaded;
@@ -29,7 +29,15 @@ export function SilentSensors({ locationId }: SilentSensorsProps) {
     const timer = setInterval(again, READ_AGAIN_MS);
     return () => clearInterval(timer);
   }, [again]);
-  if (failure !== undefined) return <p class="board-offline">{words.silenceUnknown}</p>;
+  if (failure !== undefined)
+    return (
+      <p class="board-offline">
+        {t(
+          'Which sensors are silent is not known at the moment.',
+          'Welche Sensoren verstummt sind, ist zurzeit nicht bekannt.',
+        )}
+      </p>
+    );
   if (silent === undefined || silent.length === 0) return null;
   const names = silent
     .slice(0, MAX_NAMED)
@@ -37,8 +45,16 @@ export function SilentSensors({ locationId }: SilentSensorsProps) {
   const left = silent.length - names.length;
   return (
     <p class="board-offline all" role="status">
-      <strong>{words.silent(silent.length)}</strong> {names.join(', ')}
-      {left > 0 && ` ${words.andMore(left)}`}
+      <strong>
+        {silent.length === 1
+          ? t('Nothing comes from 1 sensor any more:', 'Von 1 Sensor kommt nichts mehr:')
+          : t(
+              `Nothing comes from ${silent.length} sensors any more:`,
+              `Von ${silent.length} Sensoren kommt nichts mehr:`,
+            )}
+      </strong>{' '}
+      {names.join(', ')}
+      {left > 0 && ` ${andMore(left)}`}
     </p>
   );
 }

@@ -1,11 +1,11 @@
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { hrefTo } from '../../routing.js';
 import { urgencyOf } from './alarm-order.js';
-import { useAnnouncement } from './alarms/alarm-title.js';
+import { alarmAnnouncement, andMore } from './alarms/alarm-title.js';
 import { BoardFeed } from './board-feed.js';
-import { BOARD_WORDS } from './board-words.js';
 import type { OpenAlarm } from './open-alarm.js';
 import { AlarmSound } from './sound/alarm-sound.js';
 import { Bell } from './sound/bell.js';
@@ -17,8 +17,6 @@ const TICK_MS = 60_000;
 /** For every page but the board: shows and sounds the alarms that wait for someone. */
 export function WaitingAlarms() {
   const { live } = useConsole();
-  const words = useWords(BOARD_WORDS);
-  const textOf = useAnnouncement();
   const nowMs = useSignal(live.clock.now());
   const [{ sound, bell, feed }] = useState(() => {
     const sound = new AlarmSound();
@@ -50,9 +48,9 @@ export function WaitingAlarms() {
     <div class="waiting-alarms" role="alert">
       {first !== undefined && (
         <>
-          {`${words.openAlarm}: ${textOf(first)}`}
-          {waiting.value.length > 1 && ` ${words.andMore(waiting.value.length - 1)}`}{' '}
-          <a href={hrefTo('/')}>{words.toBoard}</a>
+          {`${t('Open alarm', 'Offener Alarm')}: ${alarmAnnouncement(first)}`}
+          {waiting.value.length > 1 && ` ${andMore(waiting.value.length - 1)}`}{' '}
+          <a href={hrefTo('/')}>{t('To the board', 'Zur Tafel')}</a>
         </>
       )}
     </div>

@@ -1,17 +1,26 @@
 import { useEffect, useMemo } from 'preact/hooks';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
 import { hrefTo } from '../../routing.js';
 import { AuditPart } from './audit/audit-part.js';
 import { DeniedList } from './connections/denied-list.js';
 import { BridgesPart } from './destinations/bridges-part.js';
 import { WebhooksPart } from './destinations/webhooks-part.js';
 import './gateway.css';
+import { t } from '../../language.js';
 import { OpenConnectionList } from './connections/open-connection-list.js';
 import { SessionList } from './connections/session-list.js';
-import { GATEWAY_WORDS } from './gateway-words.js';
 import { Names, NamesContext } from './names.js';
 import { OverviewPart } from './overview/overview-part.js';
 import { TokensPart } from './tokens/tokens-part.js';
+
+const partNames = () => ({
+  overview: t('Overview', 'Überblick'),
+  connections: t('Connections', 'Verbindungen'),
+  bridges: t('Bridges', 'Brücken'),
+  webhooks: t('Webhooks', 'Webhooks'),
+  tokens: t('Access tokens', 'Zugangstokens'),
+  audit: t('Audit trail', 'Protokoll'),
+});
 
 const PARTS = [
   { name: 'overview', path: '/gateway', Part: OverviewPart },
@@ -25,15 +34,17 @@ const PARTS = [
 /** The state of the gateway itself, for administrators: faults, connections, tokens, audit trail. */
 export function GatewayPage() {
   const { session } = useConsole();
-  const words = useWords(GATEWAY_WORDS);
   return (
     <div class="gateway-page">
-      <h1>{words.title}</h1>
+      <h1>{t('Gateway', 'Gateway')}</h1>
       {session.isAdmin.value ? (
         <Parts />
       ) : (
         <p class="failure" role="alert">
-          {words.notPermitted}
+          {t(
+            'This page is for administrators. Your access token may not see it.',
+            'Diese Seite ist für die Verwaltung. Ihr Zugangstoken darf sie nicht sehen.',
+          )}
         </p>
       )}
     </div>
@@ -53,25 +64,28 @@ function ConnectionsPart() {
 
 function Parts() {
   const { routing } = useConsole();
-  const words = useWords(GATEWAY_WORDS);
   const names = useMemo(() => new Names(), []);
   useEffect(() => names.load(), [names]);
   const { path } = routing.place.value;
   const shown = PARTS.find((part) => part.path === path);
   return (
     <NamesContext.Provider value={names}>
-      <nav class="gateway-tabs" aria-label={words.parts}>
+      <nav class="gateway-tabs" aria-label={t('Parts of this page', 'Teile dieser Seite')}>
         {PARTS.map((part) => (
           <a
             key={part.name}
             href={hrefTo(part.path)}
             aria-current={part === shown ? 'page' : undefined}
           >
-            {words.tabs[part.name]}
+            {partNames()[part.name]}
           </a>
         ))}
       </nav>
-      {shown === undefined ? <p>{words.noPart}</p> : <shown.Part />}
+      {shown === undefined ? (
+        <p>{t('There is no such part of the page.', 'Diesen Teil der Seite gibt es nicht.')}</p>
+      ) : (
+        <shown.Part />
+      )}
     </NamesContext.Provider>
   );
 }

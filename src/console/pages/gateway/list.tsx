@@ -1,10 +1,9 @@
 import '../../ui/card-table.css';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useState } from 'preact/hooks';
-import { useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { FailureText } from '../../ui/failure-text.js';
 import type { Loaded } from '../../ui/use-request.js';
-import { GATEWAY_WORDS } from './gateway-words.js';
 import { PageButtons } from './page-buttons.js';
 
 const PAGE_ROWS = 50;
@@ -36,7 +35,6 @@ interface ListProps<Row> {
 /** A list with its title, searched and paged in the browser. */
 export function List<Row>(props: ListProps<Row>) {
   const { title, hint, loaded, rows, textOf, empty, tools, foot } = props;
-  const words = useWords(GATEWAY_WORDS);
   const [searched, setSearched] = useState('');
   const titleId = useId();
   const wanted = searched.trim().toLowerCase();
@@ -49,7 +47,7 @@ export function List<Row>(props: ListProps<Row>) {
       <div class="gateway-tools">
         {textOf !== undefined && (
           <label class="gateway-search">
-            {words.search}
+            {t('Search', 'Suchen')}
             <input
               type="search"
               value={searched}
@@ -60,8 +58,12 @@ export function List<Row>(props: ListProps<Row>) {
         {tools}
       </div>
       <FailureText failure={loaded.failure} onRetry={loaded.again} />
-      {found === undefined && loaded.failure === undefined && <p role="status">{words.loading}</p>}
-      {found?.length === 0 && <p>{wanted === '' ? empty : words.noneFound}</p>}
+      {found === undefined && loaded.failure === undefined && (
+        <p role="status">{t('Loading …', 'Wird geladen …')}</p>
+      )}
+      {found?.length === 0 && (
+        <p>{wanted === '' ? empty : t('Nothing found.', 'Nichts gefunden.')}</p>
+      )}
       {found !== undefined && found.length > 0 && <Rows {...props} rows={found} />}
       {foot}
     </section>
@@ -74,7 +76,6 @@ function Rows<Row>({
   columns,
   keyOf,
 }: Pick<ListProps<Row>, 'title' | 'columns' | 'keyOf'> & { readonly rows: readonly Row[] }) {
-  const words = useWords(GATEWAY_WORDS);
   const [page, setPage] = useState(0);
   const last = Math.max(0, Math.ceil(rows.length / PAGE_ROWS) - 1);
   const shown = Math.min(page, last);
@@ -115,7 +116,10 @@ function Rows<Row>({
           onNext={() => setPage(shown + 1)}
         >
           <span>
-            {words.pageOf(from + 1, Math.min(from + PAGE_ROWS, rows.length), rows.length)}
+            {t(
+              `${from + 1} to ${Math.min(from + PAGE_ROWS, rows.length)} of ${rows.length}`,
+              `${from + 1} bis ${Math.min(from + PAGE_ROWS, rows.length)} von ${rows.length}`,
+            )}
           </span>
         </PageButtons>
       )}

@@ -1,5 +1,4 @@
-import { useWords } from '../../console-parts.js';
-import { GATEWAY_WORDS } from './gateway-words.js';
+import { language, t } from '../../language.js';
 import { useNames } from './names.js';
 
 interface LocationSelectProps {
@@ -12,15 +11,14 @@ interface LocationSelectProps {
 
 /** Chooses a home, or all of them. */
 export function LocationSelect({ value, none, onChange }: LocationSelectProps) {
-  const words = useWords(GATEWAY_WORDS);
   const locations = [...useNames().locations.value].sort(([, one], [, other]) =>
-    one.localeCompare(other),
+    one.localeCompare(other, language.value),
   );
   return (
     <label>
-      {words.home}
+      {t('Home', 'Heim')}
       <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-        <option value="">{none ?? words.allHomes}</option>
+        <option value="">{none ?? t('All homes', 'Alle Heime')}</option>
         {locations.map(([id, name]) => (
           <option key={id} value={id}>
             {name}

@@ -2,8 +2,7 @@ import { type ReadonlySignal, signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext, useEffect } from 'preact/hooks';
 import { listAccessTokens, listDevices, listLocations } from '../../api.js';
-import { useWords } from '../../console-parts.js';
-import { GATEWAY_WORDS } from './gateway-words.js';
+import { t } from '../../language.js';
 
 type NamesById = ReadonlyMap<string, string>;
 
@@ -75,13 +74,12 @@ interface PrincipalNameProps {
 /** A device or access token by its name, with its home. */
 export function PrincipalName({ type, id }: PrincipalNameProps) {
   const names = useNames();
-  const words = useWords(GATEWAY_WORDS);
   const locationId = type === 'device' ? names.locationOf.value.get(id) : undefined;
   useEffect(() => {
     if (locationId !== undefined) names.wantDevicesOf(locationId);
   }, [names, locationId]);
-  if (id === ADMIN_ID) return <>{words.administrator}</>;
-  const kind = type === 'device' ? words.device : words.accessToken;
+  if (id === ADMIN_ID) return <>{t('Administrator (admin.token)', 'Verwaltung (admin.token)')}</>;
+  const kind = type === 'device' ? t('Device', 'Gerät') : t('Access token', 'Zugangstoken');
   const name = (type === 'device' ? names.devices : names.tokens).value.get(id);
   const home = locationId === undefined ? undefined : names.locations.value.get(locationId);
   return (

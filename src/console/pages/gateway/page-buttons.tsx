@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { useWords } from '../../console-parts.js';
-import { GATEWAY_WORDS } from './gateway-words.js';
+import { t } from '../../language.js';
 
 interface PageButtonsProps {
   readonly hasPrevious: boolean;
@@ -15,15 +14,14 @@ interface PageButtonsProps {
 /** The buttons for the previous and the next page. */
 export function PageButtons(props: PageButtonsProps) {
   const { hasPrevious, hasNext, onPrevious, onNext, children } = props;
-  const words = useWords(GATEWAY_WORDS);
   return (
     <div class="gateway-pages">
       <PageButton isThere={hasPrevious} onPress={onPrevious}>
-        {words.previous}
+        {t('Previous page', 'Vorige Seite')}
       </PageButton>
       {children}
       <PageButton isThere={hasNext} onPress={onNext}>
-        {words.next}
+        {t('Next page', 'Nächste Seite')}
       </PageButton>
     </div>
   );

@@ -1,5 +1,4 @@
-import { useWords } from '../../console-parts.js';
-import { GATEWAY_WORDS } from './gateway-words.js';
+import { t } from '../../language.js';
 import type { Refreshed } from './use-refreshed.js';
 
 /** Stops a list from changing while someone reads it, and resumes it. */
@@ -8,14 +7,17 @@ export function PauseButton({
 }: {
   readonly refreshed: Pick<Refreshed<unknown>, 'isPaused' | 'setPaused'>;
 }) {
-  const words = useWords(GATEWAY_WORDS);
   const { isPaused, setPaused } = refreshed;
   return (
     <span class="gateway-pause">
       <button type="button" onClick={() => setPaused(!isPaused)}>
-        {isPaused ? words.goOn : words.pause}
+        {isPaused ? t('Go on', 'Fortsetzen') : t('Pause', 'Anhalten')}
       </button>
-      <span class="hint">{isPaused ? words.paused : words.refreshed}</span>
+      <span class="hint">
+        {isPaused
+          ? t('Paused', 'Angehalten')
+          : t('Refreshed every few seconds', 'Wird alle paar Sekunden erneuert')}
+      </span>
     </span>
   );
 }

@@ -1,9 +1,15 @@
 import { type Alarm, listAlarmDeliveries } from '../../api.js';
-import { useConsole, useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { dateTime } from '../../ui/time-ago.js';
 import { useLoaded } from '../../ui/use-request.js';
-import { HISTORY_WORDS } from './history-words.js';
+
+const deliveryStates = () => ({
+  queued: t('not delivered yet, waiting since', 'noch nicht zugestellt, wartet seit'),
+  delivered: t('delivered', 'zugestellt'),
+  expired: t('not in time, given up', 'nicht rechtzeitig, aufgegeben'),
+  dropped: t('not delivered, left out', 'nicht zugestellt, ausgelassen'),
+});
 
 interface AlarmDeliveriesProps {
   readonly alarm: Alarm;
@@ -12,8 +18,6 @@ interface AlarmDeliveriesProps {
 
 /** Which nurse call, bridge or webhook received the alarm and when: the proof if anyone asks. */
 export function AlarmDeliveries({ alarm, locationId }: AlarmDeliveriesProps) {
-  const { language } = useConsole();
-  const words = useWords(HISTORY_WORDS);
   const { id: alarmId, deviceId: device } = alarm;
   const { data, failure, again } = useLoaded(
     () => listAlarmDeliveries({ locationId, alarmId }, { device }),
@@ -21,14 +25,21 @@ export function AlarmDeliveries({ alarm, locationId }: AlarmDeliveriesProps) {
   );
   if (failure !== undefined) return <FailureText failure={failure} onRetry={again} />;
   if (data === undefined) return <span role="status">…</span>;
-  if (data.deliveries.length === 0) return <span class="hint">{words.noDestinations}</span>;
+  if (data.deliveries.length === 0)
+    return (
+      <span class="hint">
+        {t(
+          'Nobody with a queue: no nurse-call system with a session, no bridge, no webhook.',
+          'Niemand mit einer Warteschlange: keine Rufanlage mit Sitzung, keine Brücke, kein Webhook.',
+        )}
+      </span>
+    );
   return (
     <ul class="history-deliveries">
       {data.deliveries.map(({ destination: { type, id, name }, state, at }) => (
         <li key={`${type}/${name}/${id}/${state}`}>
           {name}
-          {type === 'session' && ` (${id})`}: {words.deliveryStates[state]},{' '}
-          {dateTime(at, language.current.value)}
+          {type === 'session' && ` (${id})`}: {deliveryStates()[state]}, {dateTime(at)}
         </li>
       ))}
     </ul>

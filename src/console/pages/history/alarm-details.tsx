@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import type { Alarm } from '../../api.js';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { exactJson } from '../../request.js';
 import { hrefTo } from '../../routing.js';
 import { dateTime } from '../../ui/time-ago.js';
 import { AlarmDeliveries } from './alarm-deliveries.js';
-import { HISTORY_WORDS } from './history-words.js';
 import { RecordingPlayer } from './recording-player.js';
 import { REPORT_PATH } from './report-path.js';
 import type { Part } from './use-opened.js';
@@ -18,36 +18,44 @@ interface AlarmDetailsProps {
 
 /** One of an alarm's recordings, or everything about it that does not fit in its row. */
 export function AlarmDetails({ alarm, locationId, shown }: AlarmDetailsProps) {
-  const { language } = useConsole();
-  const words = useWords(HISTORY_WORDS);
   if (shown !== 'details') {
     return <RecordingPlayer key={shown} alarm={alarm} locationId={locationId} type={shown} />;
   }
-  const time = (at: string | undefined) =>
-    at === undefined ? undefined : dateTime(at, language.current.value);
+  const time = (at: string | undefined) => (at === undefined ? undefined : dateTime(at));
   const { acknowledgedBy, acknowledgedAt, resolvedBy, resolvedAt, note } = alarm;
   return (
     <dl class="history-details">
-      <Detail name={words.received}>{time(alarm.receivedAt)}</Detail>
-      <Detail name={words.group}>{alarm.group?.name}</Detail>
-      <Detail name={acknowledgedBy && words.acknowledgedBy(acknowledgedBy.name)}>
+      <Detail name={t('Received', 'Empfangen')}>{time(alarm.receivedAt)}</Detail>
+      <Detail name={t('Group', 'Gruppe')}>{alarm.group?.name}</Detail>
+      <Detail
+        name={
+          acknowledgedBy &&
+          t(`Acknowledged by ${acknowledgedBy.name}`, `Quittiert von ${acknowledgedBy.name}`)
+        }
+      >
         {time(acknowledgedAt)}
       </Detail>
-      <Detail name={resolvedBy && words.resolvedBy(resolvedBy.name)}>{time(resolvedAt)}</Detail>
-      <Detail name={words.note}>{note}</Detail>
-      <Detail name={words.deliveries}>
+      <Detail
+        name={resolvedBy && t(`Resolved by ${resolvedBy.name}`, `Erledigt von ${resolvedBy.name}`)}
+      >
+        {time(resolvedAt)}
+      </Detail>
+      <Detail name={t('Note', 'Notiz')}>{note}</Detail>
+      <Detail name={t('Delivered to', 'Zugestellt an')}>
         <AlarmDeliveries alarm={alarm} locationId={locationId} />
       </Detail>
-      <Detail name={words.customData}>
+      <Detail name={t('Custom data', 'Eigene Daten')}>
         <Json value={alarm.customData} />
       </Detail>
-      <Detail name={words.data}>
+      <Detail name={t('Data of the device', 'Daten des Geräts')}>
         <Json value={alarm.data} />
       </Detail>
-      <Detail name={alarm.base64 === undefined ? undefined : words.payload}>
+      <Detail
+        name={alarm.base64 === undefined ? undefined : t('Payload (base64)', 'Inhalt (base64)')}
+      >
         <code>{alarm.base64}</code>
       </Detail>
-      <Detail name={words.alarmId}>
+      <Detail name={t('Alarm', 'Alarm')}>
         <code>{alarm.id}</code> <ReportLink alarm={alarm} locationId={locationId} />
       </Detail>
     </dl>
@@ -56,12 +64,11 @@ export function AlarmDetails({ alarm, locationId, shown }: AlarmDetailsProps) {
 
 function ReportLink({ alarm, locationId }: Omit<AlarmDetailsProps, 'shown'>) {
   const { routing } = useConsole();
-  const words = useWords(HISTORY_WORDS);
   if (routing.place.value.path === REPORT_PATH) return null;
   const query = { location: locationId, alarm: alarm.id, device: alarm.deviceId };
   return (
     <a class="history-noprint" href={hrefTo(REPORT_PATH, query)}>
-      {words.report}
+      {t('Alarm report', 'Alarmbericht')}
     </a>
   );
 }
@@ -84,10 +91,9 @@ function Detail({
 }
 
 function Json({ value }: { readonly value: unknown }) {
-  const words = useWords(HISTORY_WORDS);
   const isEmpty = typeof value === 'object' && Object.keys(value ?? {}).length === 0;
   if (isEmpty) {
-    return <span class="hint">{words.none}</span>;
+    return <span class="hint">{t('None', 'Keine')}</span>;
   }
   return <pre class="history-json">{exactJson(value, 2)}</pre>;
 }

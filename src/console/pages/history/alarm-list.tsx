@@ -1,12 +1,13 @@
-import { useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { FailureText } from '../../ui/failure-text.js';
-import { useNumber } from '../../ui/numbers.js';
+import { number } from '../../ui/numbers.js';
 import { alarmChanges } from '../board/alarm-changes.js';
 import { useDelayedResolves } from '../board/delayed-resolves.js';
 import { AlarmCards } from './alarm-cards.js';
+import { noAlarmsText, readingText } from './alarm-states.js';
 import { AlarmTable } from './alarm-table.js';
+import { removeFilters } from './filters/history-filters.js';
 import { type AlarmSearch, isNarrowed } from './history-search.js';
-import { HISTORY_WORDS } from './history-words.js';
 import { type AlarmList as List, useAlarmList } from './use-alarm-list.js';
 import { useIsNarrow } from './use-is-narrow.js';
 
@@ -17,7 +18,6 @@ interface AlarmListProps {
 
 /** The alarms of a search, the newest first. */
 export function AlarmList({ search, onChange }: AlarmListProps) {
-  const words = useWords(HISTORY_WORDS);
   const list = useAlarmList(search);
   const resolves = useDelayedResolves();
   const change = alarmChanges({
@@ -29,12 +29,17 @@ export function AlarmList({ search, onChange }: AlarmListProps) {
   const isEmpty = alarms.length === 0 && !isPending && failure === undefined;
   const Rows = isNarrow ? AlarmCards : AlarmTable;
   return (
-    <section aria-label={words.list} aria-busy={isPending} class="history-list">
+    <section aria-label={t('List', 'Liste')} aria-busy={isPending} class="history-list">
       {(list.isCut || list.isOutdated) && (
         <p role="status" class="hint">
-          {list.isOutdated ? words.isOutdated : words.isCut}{' '}
+          {list.isOutdated
+            ? t('Newer alarms have come.', 'Es gibt neuere Alarme.')
+            : t(
+                'Newer alarms made room for older ones.',
+                'Neuere Alarme haben älteren Platz gemacht.',
+              )}{' '}
           <button type="button" onClick={list.again}>
-            {words.toNewest}
+            {t('Show the newest', 'Die neuesten zeigen')}
           </button>
         </p>
       )}
@@ -43,12 +48,12 @@ export function AlarmList({ search, onChange }: AlarmListProps) {
       )}
       {isEmpty && nextCursor === null && <Empty search={search} onChange={onChange} />}
       <p role="status" class="hint">
-        {isPending && words.loading} <Account list={list} />
+        {isPending && readingText()} <Account list={list} />
       </p>
       <FailureText failure={failure} onRetry={nextCursor === undefined ? list.again : list.more} />
       {!isPending && failure === undefined && typeof nextCursor === 'string' && (
         <button type="button" onClick={list.more}>
-          {words.more}
+          {t('Older alarms', 'Ältere Alarme')}
         </button>
       )}
     </section>
@@ -57,19 +62,17 @@ export function AlarmList({ search, onChange }: AlarmListProps) {
 
 /** How many are shown. */
 function Account({ list }: { readonly list: List }) {
-  const words = useWords(HISTORY_WORDS);
   const { alarms, nextCursor } = list;
-  const text = useNumber();
   if (nextCursor === undefined) return null;
   return (
     <>
-      {words.shown(text(alarms.length))}. {nextCursor === null && alarms.length > 0 && words.isEnd}
+      {t(`Alarms shown: ${number(alarms.length)}`, `Angezeigte Alarme: ${number(alarms.length)}`)}.{' '}
+      {nextCursor === null && alarms.length > 0 && t('These are all.', 'Das sind alle.')}
     </>
   );
 }
 
 function Empty({ search, onChange }: AlarmListProps) {
-  const words = useWords(HISTORY_WORDS);
   const hasTime = search.fromMs !== undefined || search.toMs !== undefined;
   const isFiltered = isNarrowed(search);
   const withoutFilters = {
@@ -81,18 +84,18 @@ function Empty({ search, onChange }: AlarmListProps) {
   };
   return (
     <div class="history-empty">
-      <p>{hasTime || isFiltered ? words.empty : words.emptyEver}</p>
+      <p>{hasTime || isFiltered ? noAlarmsText() : t('No alarms yet.', 'Noch keine Alarme.')}</p>
       {hasTime && (
         <button
           type="button"
           onClick={() => onChange({ ...search, fromMs: undefined, toMs: undefined })}
         >
-          {words.anyTime}
+          {t('Any time', 'Gesamter Zeitraum')}
         </button>
       )}
       {isFiltered && (
         <button type="button" onClick={() => onChange({ ...search, ...withoutFilters })}>
-          {words.removeFilters}
+          {removeFilters()}
         </button>
       )}
     </div>

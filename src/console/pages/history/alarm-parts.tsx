@@ -1,9 +1,9 @@
-import { KIND_WORDS, KindIcon, KindName, kindOf } from '../../alarms/kinds.js';
+import { KindIcon, KindName, kindName, kindOf } from '../../alarms/kinds.js';
 import type { Alarm } from '../../api.js';
-import { useConsole, useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { dateTime, TimeAgo } from '../../ui/time-ago.js';
 import type { HistoryAlarm } from './alarm-pages.js';
-import { HISTORY_WORDS } from './history-words.js';
+import { stateNames } from './alarm-states.js';
 import type { Opened, Part } from './use-opened.js';
 
 /** With a longer delay between detection and receipt, both are shown. */
@@ -31,18 +31,16 @@ export function AlarmKind({ kind }: { readonly kind: string }) {
 
 /** When it was detected, and when it was received if much later. */
 export function AlarmTimes({ alarm: { detectedAt, receivedAt } }: OfAlarm) {
-  const { language } = useConsole();
-  const words = useWords(HISTORY_WORDS);
   const isLate = Date.parse(receivedAt) - Date.parse(detectedAt) > LATE_MS;
   return (
     <span class="history-times">
-      <span>{dateTime(detectedAt, language.current.value)}</span>
+      <span>{dateTime(detectedAt)}</span>
       <span class="hint">
         <TimeAgo at={detectedAt} />
       </span>
       {isLate && (
         <span class="history-late">
-          {words.received}: {dateTime(receivedAt, language.current.value)}
+          {t('Received', 'Empfangen')}: {dateTime(receivedAt)}
         </span>
       )}
     </span>
@@ -60,13 +58,12 @@ export function AlarmPlace({ alarm: { room, group, location } }: OfAlarm) {
 
 /** The state and who set it. */
 export function AlarmState({ alarm }: OfAlarm) {
-  const words = useWords(HISTORY_WORDS);
   const { state, acknowledgedBy, resolvedBy, test } = alarm;
   const author = resolvedBy ?? acknowledgedBy;
   return (
     <span class="history-state">
-      <span class={`badge ${state}`}>{words.stateNames[state]}</span>
-      {test === true && <span class="badge">{words.testAlarm}</span>}
+      <span class={`badge ${state}`}>{stateNames()[state]}</span>
+      {test === true && <span class="badge">{t('Test', 'Test')}</span>}
       {author !== undefined && <span class="hint">{author.name}</span>}
     </span>
   );
@@ -78,15 +75,12 @@ function isListed({ footage }: Alarm, type: 'video' | 'audio'): boolean {
 
 /** The buttons that open an alarm's details and recordings. */
 export function AlarmButtons({ alarm, opened }: OfAlarm & { readonly opened: Opened }) {
-  const { language } = useConsole();
-  const words = useWords(HISTORY_WORDS);
-  const kinds = useWords(KIND_WORDS);
   const kind = kindOf(alarm.kind);
-  const parts: [Part, string][] = [['details', words.details]];
-  if (isListed(alarm, 'video')) parts.push(['video', words.playVideo]);
-  if (isListed(alarm, 'audio')) parts.push(['audio', words.playAudio]);
+  const parts: [Part, string][] = [['details', t('Details', 'Einzelheiten')]];
+  if (isListed(alarm, 'video')) parts.push(['video', t('Play video', 'Video abspielen')]);
+  if (isListed(alarm, 'audio')) parts.push(['audio', t('Play audio', 'Ton abspielen')]);
   // The name begins with the visible text: users of voice control say what they see.
-  const of = `${kind === undefined ? alarm.kind : kinds[kind]}, ${dateTime(alarm.detectedAt, language.current.value)}`;
+  const of = `${kind === undefined ? alarm.kind : kindName(kind)}, ${dateTime(alarm.detectedAt)}`;
   return (
     <span class="history-buttons">
       {parts.map(([part, text]) => (

@@ -1,16 +1,16 @@
-import { KIND_WORDS, kindOf } from '../../alarms/kinds.js';
+import { kindName, kindOf } from '../../alarms/kinds.js';
 import { type Alarm, getAlarm, getLocation, type Location } from '../../api.js';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { dateTime } from '../../ui/time-ago.js';
 import { useLoaded } from '../../ui/use-request.js';
 import { AlarmDetails } from './alarm-details.js';
-import { HISTORY_WORDS } from './history-words.js';
+import { stateNames } from './alarm-states.js';
 
 /** One alarm on its own page, to print for the file of an incident. */
 export function AlarmReport() {
   const { routing } = useConsole();
-  const words = useWords(HISTORY_WORDS);
   const { query } = routing.place.value;
   const locationId = query.get('location') ?? '';
   const alarmId = query.get('alarm') ?? '';
@@ -26,7 +26,7 @@ export function AlarmReport() {
   const [alarm, home] = data ?? [];
   return (
     <article class="history-report">
-      <h1>{words.report}</h1>
+      <h1>{t('Alarm report', 'Alarmbericht')}</h1>
       <FailureText failure={failure} onRetry={again} />
       {alarm !== undefined && home !== undefined && <Report alarm={alarm} home={home} />}
     </article>
@@ -39,29 +39,31 @@ interface ReportProps {
 }
 
 function Report({ alarm, home }: ReportProps) {
-  const { language } = useConsole();
-  const words = useWords(HISTORY_WORDS);
-  const kinds = useWords(KIND_WORDS);
   const kind = kindOf(alarm.kind);
-  const time = (at: string) => dateTime(at, language.current.value);
+  const now = dateTime(new Date().toISOString());
   return (
     <>
       <button type="button" class="history-noprint" onClick={() => print()}>
-        {words.print}
+        {t('Print', 'Drucken')}
       </button>
       <table class="history-facts">
         <tbody>
-          <Fact name={words.kind} text={kind === undefined ? alarm.kind : kinds[kind]} />
-          <Fact name={words.state} text={words.stateNames[alarm.state]} />
-          {alarm.test === true && <Fact name={words.testAlarm} text={words.isTest} />}
-          <Fact name={words.detected} text={time(alarm.detectedAt)} />
-          <Fact name={words.home} text={home.name} />
-          <Fact name={words.place} text={alarm.room?.name ?? '–'} />
-          <Fact name={words.device} text={`${alarm.device.name} (${alarm.device.id})`} />
+          <Fact name={t('Kind', 'Art')} text={kind === undefined ? alarm.kind : kindName(kind)} />
+          <Fact name={t('State', 'Stand')} text={stateNames()[alarm.state]} />
+          {alarm.test === true && (
+            <Fact
+              name={t('Test', 'Test')}
+              text={t('This was a test or a drill.', 'Das war ein Test oder ein Probealarm.')}
+            />
+          )}
+          <Fact name={t('Detected', 'Erkannt')} text={dateTime(alarm.detectedAt)} />
+          <Fact name={t('Home', 'Heim')} text={home.name} />
+          <Fact name={t('Room', 'Zimmer')} text={alarm.room?.name ?? '–'} />
+          <Fact name={t('Device', 'Gerät')} text={`${alarm.device.name} (${alarm.device.id})`} />
         </tbody>
       </table>
       <AlarmDetails alarm={alarm} locationId={home.id} shown="details" />
-      <p class="hint">{words.reportedAt(time(new Date().toISOString()))}</p>
+      <p class="hint">{t(`As of ${now}.`, `Stand: ${now}.`)}</p>
     </>
   );
 }

@@ -1,9 +1,8 @@
 import { Fragment } from 'preact';
-import { useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { AlarmDetails } from './alarm-details.js';
 import type { HistoryAlarm } from './alarm-pages.js';
 import { AlarmButtons, AlarmKind, AlarmPlace, AlarmState, AlarmTimes } from './alarm-parts.js';
-import { HISTORY_WORDS } from './history-words.js';
 import { type ListChanges, OpenAlarmActions } from './open-alarm-actions.js';
 import { useOpened } from './use-opened.js';
 
@@ -21,17 +20,16 @@ export interface AlarmRowProps extends Omit<AlarmRowsProps, 'alarms'> {
 
 /** Alarms on a wide screen. */
 export function AlarmTable({ alarms, locationId, changes }: AlarmRowsProps) {
-  const words = useWords(HISTORY_WORDS);
   return (
     <table class="history-table">
       <thead>
         <tr>
-          <th scope="col">{words.kind}</th>
-          <th scope="col">{words.detected}</th>
-          <th scope="col">{words.place}</th>
-          <th scope="col">{words.device}</th>
-          <th scope="col">{words.state}</th>
-          <th scope="col">{words.details}</th>
+          <th scope="col">{t('Kind', 'Art')}</th>
+          <th scope="col">{t('Detected', 'Erkannt')}</th>
+          <th scope="col">{t('Room', 'Zimmer')}</th>
+          <th scope="col">{t('Device', 'Gerät')}</th>
+          <th scope="col">{t('State', 'Stand')}</th>
+          <th scope="col">{t('Details', 'Einzelheiten')}</th>
         </tr>
       </thead>
       <tbody>

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { type Location, listLocations } from '../../api.js';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { useLoaded } from '../../ui/use-request.js';
 import { AlarmList } from './alarm-list.js';
@@ -9,9 +9,9 @@ import { AlarmChart } from './chart/alarm-chart.js';
 import { CsvDownload } from './csv/csv-download.js';
 import { HistoryFilters } from './filters/history-filters.js';
 import { ALL_HOMES, type AlarmSearch, parseSearch, searchQuery } from './history-search.js';
-import { HISTORY_WORDS } from './history-words.js';
 import { REPORT_PATH } from './report-path.js';
 import './history.css';
+import { t } from '../../language.js';
 
 const VIEWS = ['list', 'chart'] as const;
 type View = (typeof VIEWS)[number];
@@ -23,13 +23,14 @@ export function HistoryPage() {
 }
 
 function FoundAlarms() {
-  const words = useWords(HISTORY_WORDS);
   const homes = useLoaded(listLocations, []);
   return (
     <>
-      <h1>{words.title}</h1>
+      <h1>{t('History', 'Verlauf')}</h1>
       <FailureText failure={homes.failure} onRetry={homes.again} />
-      {homes.data === undefined && homes.isPending && <p role="status">{words.loadingHomes}</p>}
+      {homes.data === undefined && homes.isPending && (
+        <p role="status">{t('Loading …', 'Wird geladen …')}</p>
+      )}
       {homes.data !== undefined && <SearchedHistory homes={homes.data} />}
     </>
   );
@@ -38,7 +39,6 @@ function FoundAlarms() {
 /** The filters are only in the address: a link shows the same to everyone. */
 function SearchedHistory({ homes }: { readonly homes: readonly Location[] }) {
   const { routing } = useConsole();
-  const words = useWords(HISTORY_WORDS);
   const { path, query } = routing.place.value;
   const search = useMemo(() => {
     const parsed = parseSearch(query);
@@ -51,13 +51,16 @@ function SearchedHistory({ homes }: { readonly homes: readonly Location[] }) {
       ...(chosen !== 'list' && { view: chosen }),
     });
   const setSearch = (changed: AlarmSearch) => show(changed, view);
-  if (search.locationId === '') return <p>{words.noHomes}</p>;
+  if (search.locationId === '')
+    return (
+      <p>{t('There is no home that this token may see.', 'Dieser Token darf kein Heim sehen.')}</p>
+    );
   return (
     <>
       <HistoryFilters homes={homes} search={search} onChange={setSearch} />
       <div class="history-tools">
         <fieldset class="history-choice">
-          <legend class="visually-hidden">{words.views}</legend>
+          <legend class="visually-hidden">{t('View', 'Ansicht')}</legend>
           {VIEWS.map((one) => (
             <button
               key={one}
@@ -65,7 +68,7 @@ function SearchedHistory({ homes }: { readonly homes: readonly Location[] }) {
               aria-pressed={one === view}
               onClick={() => show(search, one)}
             >
-              {words[one]}
+              {one === 'list' ? t('List', 'Liste') : t('Chart', 'Diagramm')}
             </button>
           ))}
         </fieldset>
@@ -74,7 +77,9 @@ function SearchedHistory({ homes }: { readonly homes: readonly Location[] }) {
       {view === 'list' && <AlarmList search={search} onChange={setSearch} />}
       {view === 'chart' &&
         (search.locationId === ALL_HOMES ? (
-          <p>{words.chartOfOne}</p>
+          <p>
+            {t('Choose a home to see the chart.', 'Wählen Sie ein Heim, um das Diagramm zu sehen.')}
+          </p>
         ) : (
           <AlarmChart search={search} />
         ))}

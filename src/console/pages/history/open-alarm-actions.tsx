@@ -1,7 +1,7 @@
 import type { Alarm } from '../../api.js';
 import type { ChangeAlarm } from '../board/alarm-changes.js';
 import { AlarmActions } from '../board/alarms/alarm-actions.js';
-import { useAlarmTitle } from '../board/alarms/alarm-title.js';
+import { alarmTitle } from '../board/alarms/alarm-title.js';
 import type { DelayedResolves } from '../board/delayed-resolves.js';
 import { alarmOfHistory } from '../board/open-alarm.js';
 
@@ -19,13 +19,12 @@ interface OpenAlarmActionsProps {
 
 /** The buttons of an open alarm, as on the board. */
 export function OpenAlarmActions({ alarm, locationId, changes }: OpenAlarmActionsProps) {
-  const titleOf = useAlarmTitle();
   if (alarm.state === 'resolved') return null;
   const open = alarmOfHistory(alarm, { id: locationId, name: '' });
   return (
     <AlarmActions
       alarm={open}
-      title={titleOf(open)}
+      title={alarmTitle(open)}
       change={changes.change}
       resolves={changes.resolves}
     />

@@ -1,10 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Alarm } from '../../api.js';
-import { useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { type Failure, failureOf } from '../../request.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { recordingUrls } from './alarm-pages.js';
-import { HISTORY_WORDS } from './history-words.js';
 
 /** URLs expire after ten minutes; one that is about to expire is not used. */
 const URL_VALID_MS = 9 * 60_000;
@@ -17,7 +16,6 @@ interface RecordingPlayerProps {
 
 /** Plays a recording in place. */
 export function RecordingPlayer({ alarm, locationId, type }: RecordingPlayerProps) {
-  const words = useWords(HISTORY_WORDS);
   const [url, setUrl] = useState<string | null>();
   /** Counts the players: a player that failed does not retry, and a new URL may equal the old one. */
   const [turn, setTurn] = useState(0);
@@ -49,19 +47,27 @@ export function RecordingPlayer({ alarm, locationId, type }: RecordingPlayerProp
   if (isUnreadable) {
     return (
       <p class="failure" role="alert">
-        {words.unreadable}
+        {t(
+          'This recording cannot be played. It may not have been uploaded, or is not kept any more.',
+          'Diese Aufnahme lässt sich nicht abspielen. Vielleicht wurde sie nie hochgeladen, oder sie wird nicht mehr aufbewahrt.',
+        )}
       </p>
     );
   }
   if (failure !== undefined) return <FailureText failure={failure} onRetry={renew} />;
-  if (url == null) return <p role="status">{words.renewing}</p>;
+  if (url == null)
+    return (
+      <p role="status">
+        {t('Asking for the recording again …', 'Die Aufnahme wird erneut angefragt …')}
+      </p>
+    );
   const player = {
     src: url,
     controls: true,
     autoPlay: true,
     preload: 'metadata' as const,
     class: 'history-player',
-    'aria-label': words.recording,
+    'aria-label': t('Recording', 'Aufnahme'),
     onError: ({ currentTarget }: { readonly currentTarget: HTMLMediaElement }) => {
       resumeAtSeconds.current = currentTarget.currentTime;
       renew();

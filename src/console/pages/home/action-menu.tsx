@@ -1,4 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { t } from '../../language.js';
+
+export const actionsFor = (name: string) => t(`Actions for ${name}`, `Aktionen für ${name}`);
 
 interface MenuItem {
   readonly text: string;

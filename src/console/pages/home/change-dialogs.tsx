@@ -9,16 +9,37 @@ import {
   renamePart,
   updateRoom,
 } from '../../api.js';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { parseExactJson, Refusal, recordOf } from '../../request.js';
 import { ChangeDialog } from '../../ui/change-dialog.js';
 import { useLoaded } from '../../ui/use-request.js';
 import { GroupField, NameField, RoomField } from './fields.js';
-import type { Named } from './home-action.js';
+import { movedText, type Named } from './home-action.js';
 import type { Home } from './home-data.js';
 import type { HomeRights } from './home-rights.js';
 import { sorted } from './home-tree.js';
-import { HOME_WORDS } from './home-words.js';
+
+const removeHints = () => ({
+  location: t(
+    'Its groups and rooms are deleted with it, and nobody can read its alarm history any more. A home that still has devices cannot be deleted.',
+    'Gruppen und Zimmer werden mitgelöscht, und niemand kann seinen Verlauf mehr lesen. Ein Heim, das noch Geräte hat, lässt sich nicht löschen.',
+  ),
+  group: t(
+    'A group that still has rooms cannot be deleted.',
+    'Eine Gruppe, die noch Zimmer hat, lässt sich nicht löschen.',
+  ),
+  room: t(
+    'A room that still has devices cannot be deleted. The history keeps the alarms of this room.',
+    'Ein Zimmer, in dem noch Geräte sind, lässt sich nicht löschen. Die Alarme aus diesem Zimmer bleiben im Verlauf.',
+  ),
+  device: t(
+    'Its secret stops working at once, and it is disconnected. The history keeps its alarms.',
+    'Das Geheimnis gilt sofort nicht mehr, und die Verbindung wird getrennt. Die Alarme des Geräts bleiben im Verlauf.',
+  ),
+});
+
+const moveTitle = (name: string) => t(`Move ${name}`, `${name} verschieben`);
 
 interface ChangeProps {
   readonly home: Home;
@@ -55,17 +76,16 @@ function useTag({ location }: Home, named: Named): () => Promise<string> {
 }
 
 export function RenameDialog({ home, named, onDone, onClose }: ChangeProps & { named: Named }) {
-  const words = useWords(HOME_WORDS);
   const [name, setName] = useState(named.name);
   const readTag = useTag(home, named);
   return (
     <ChangeDialog
-      title={words.renameTitle(named.name)}
-      submit={words.save}
+      title={t(`Rename ${named.name}`, `${named.name} umbenennen`)}
+      submit={t('Save', 'Speichern')}
       request={async () =>
         renamePart({ locationId: home.location.id, ...named }, { name }, await readTag())
       }
-      onDone={() => onDone(words.renamed(name.trim()))}
+      onDone={() => onDone(t(`${name.trim()} was renamed.`, `${name.trim()} wurde umbenannt.`))}
       onClose={onClose}
     >
       <NameField value={name} onInput={setName} />
@@ -74,32 +94,30 @@ export function RenameDialog({ home, named, onDone, onClose }: ChangeProps & { n
 }
 
 export function RemoveDialog({ home, named, onDone, onClose }: ChangeProps & { named: Named }) {
-  const words = useWords(HOME_WORDS);
   const readTag = useTag(home, named);
   return (
     <ChangeDialog
-      title={words.removeTitle(named.name)}
-      submit={words.remove}
+      title={t(`Delete ${named.name}?`, `${named.name} löschen?`)}
+      submit={t('Delete', 'Löschen')}
       isDangerous
       request={async () => deletePart({ locationId: home.location.id, ...named }, await readTag())}
-      onDone={() => onDone(words.removed(named.name))}
+      onDone={() => onDone(t(`${named.name} was deleted.`, `${named.name} wurde gelöscht.`))}
       onClose={onClose}
     >
-      <p>{words.removeHints[named.kind]}</p>
+      <p>{removeHints()[named.kind]}</p>
     </ChangeDialog>
   );
 }
 
 export function MoveRoomDialog(props: ChangeProps & { readonly room: Room }) {
   const { home, rights, room, onDone, onClose } = props;
-  const words = useWords(HOME_WORDS);
   const [groupId, setGroupId] = useState(room.groupId);
   return (
     <ChangeDialog
-      title={words.moveTitle(room.name)}
-      submit={words.move}
+      title={moveTitle(room.name)}
+      submit={t('Move', 'Verschieben')}
       request={() => updateRoom({ locationId: home.location.id, roomId: room.id }, { groupId })}
-      onDone={() => onDone(words.moved(room.name))}
+      onDone={() => onDone(movedText(room.name))}
       onClose={onClose}
     >
       <GroupField groups={rights.targetGroups()} mayBeNone value={groupId} onChange={setGroupId} />
@@ -110,21 +128,20 @@ export function MoveRoomDialog(props: ChangeProps & { readonly room: Room }) {
 /** Moves a device within its home, or to another home that the token also manages. */
 export function MoveDeviceDialog(props: ChangeProps & { readonly device: Device }) {
   const { home, rights, device, onDone, onClose } = props;
-  const words = useWords(HOME_WORDS);
   const [roomId, setRoomId] = useState(device.roomId);
   const [targetLocationId, setTargetLocationId] = useState(home.location.id);
   const isStaying = targetLocationId === home.location.id;
   return (
     <ChangeDialog
-      title={words.moveTitle(device.name)}
-      submit={words.move}
+      title={moveTitle(device.name)}
+      submit={t('Move', 'Verschieben')}
       request={() =>
         moveDevice(
           { locationId: device.locationId, deviceId: device.id },
           isStaying ? { targetRoomId: roomId } : { targetLocationId },
         )
       }
-      onDone={() => onDone(words.moved(device.name))}
+      onDone={() => onDone(movedText(device.name))}
       onClose={onClose}
     >
       {rights.mayManageHome && (
@@ -133,7 +150,12 @@ export function MoveDeviceDialog(props: ChangeProps & { readonly device: Device 
       {isStaying ? (
         <RoomField home={home} rooms={rights.targetRooms()} value={roomId} onChange={setRoomId} />
       ) : (
-        <p>{words.otherHomeHint}</p>
+        <p>
+          {t(
+            'There the device is in no room at first.',
+            'Dort ist das Gerät zunächst in keinem Zimmer.',
+          )}
+        </p>
       )}
     </ChangeDialog>
   );
@@ -148,7 +170,6 @@ interface HomeFieldProps {
 /** A choice of the homes that the token manages as a whole; nothing if this is the only one. */
 function HomeField({ home, value, onChange }: HomeFieldProps) {
   const { session } = useConsole();
-  const words = useWords(HOME_WORDS);
   const locations = useLoaded(() => listLocations(), []);
   const targets = sorted(locations.data ?? [home.location]).filter(({ id }) =>
     session.may('manager', id, null),
@@ -156,7 +177,7 @@ function HomeField({ home, value, onChange }: HomeFieldProps) {
   if (targets.length < 2) return null;
   return (
     <label>
-      {words.home}
+      {t('Home', 'Heim')}
       <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
         {targets.map(({ id, name }) => (
           <option key={id} value={id}>

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { createGroup, createLocation, createRoom, type Location } from '../../api.js';
-import { useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { ChangeDialog } from '../../ui/change-dialog.js';
 import { GroupField, NameField, RoomField } from './fields.js';
+import { createdText } from './home-action.js';
 import type { Home } from './home-data.js';
 import type { HomeRights } from './home-rights.js';
-import { HOME_WORDS } from './home-words.js';
 import { type IssuedDevice, issueDevice, newDeviceId } from './issued/issue-device.js';
 
 interface CreateHomeProps {
@@ -14,12 +14,11 @@ interface CreateHomeProps {
 }
 
 export function CreateHomeDialog({ onDone, onClose }: CreateHomeProps) {
-  const words = useWords(HOME_WORDS);
   const [name, setName] = useState('');
   return (
     <ChangeDialog
-      title={words.newHome}
-      submit={words.create}
+      title={t('New home', 'Neues Heim')}
+      submit={t('Create', 'Anlegen')}
       request={() => createLocation({ name })}
       onDone={onDone}
       onClose={onClose}
@@ -37,14 +36,13 @@ interface CreateProps {
 }
 
 export function CreateGroupDialog({ home, onDone, onClose }: CreateProps) {
-  const words = useWords(HOME_WORDS);
   const [name, setName] = useState('');
   return (
     <ChangeDialog
-      title={words.newGroup}
-      submit={words.create}
+      title={t('New group', 'Neue Gruppe')}
+      submit={t('Create', 'Anlegen')}
       request={() => createGroup({ locationId: home.location.id }, { name })}
-      onDone={(group) => onDone(words.created(group.name))}
+      onDone={(group) => onDone(createdText(group.name))}
       onClose={onClose}
     >
       <NameField value={name} onInput={setName} />
@@ -54,17 +52,16 @@ export function CreateGroupDialog({ home, onDone, onClose }: CreateProps) {
 
 export function CreateRoomDialog(props: CreateProps & { readonly groupId: string | null }) {
   const { home, rights, onDone, onClose } = props;
-  const words = useWords(HOME_WORDS);
   const groups = rights.targetGroups();
   const [name, setName] = useState('');
   const first = rights.mayManageHome ? null : (groups[0]?.id ?? null);
   const [groupId, setGroupId] = useState(props.groupId ?? first);
   return (
     <ChangeDialog
-      title={words.newRoom}
-      submit={words.create}
+      title={t('New room', 'Neues Zimmer')}
+      submit={t('Create', 'Anlegen')}
       request={() => createRoom({ locationId: home.location.id }, { name, groupId })}
-      onDone={(room) => onDone(words.created(room.name))}
+      onDone={(room) => onDone(createdText(room.name))}
       onClose={onClose}
     >
       <NameField value={name} onInput={setName} />
@@ -84,15 +81,14 @@ interface CreateDeviceProps extends Omit<CreateProps, 'onDone'> {
 }
 
 export function CreateDeviceDialog({ home, rights, onDone, onClose, ...rest }: CreateDeviceProps) {
-  const words = useWords(HOME_WORDS);
   const [id] = useState(newDeviceId);
   const [name, setName] = useState('');
   const [roomId, setRoomId] = useState(rest.roomId);
   const room = home.rooms.find((one) => one.id === roomId);
   return (
     <ChangeDialog
-      title={words.newDevice}
-      submit={words.create}
+      title={t('New device', 'Neues Gerät')}
+      submit={t('Create', 'Anlegen')}
       request={() => issueDevice(home.location.id, { id, name: name.trim(), room })}
       onDone={onDone}
       onClose={onClose}

@@ -1,8 +1,7 @@
 import type { Group, Room } from '../../api.js';
-import { useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import type { Home } from './home-data.js';
 import { sorted } from './home-tree.js';
-import { HOME_WORDS } from './home-words.js';
 
 interface NameFieldProps {
   readonly value: string;
@@ -11,10 +10,9 @@ interface NameFieldProps {
 
 /** The name of a home, group, room or device. */
 export function NameField({ value, onInput }: NameFieldProps) {
-  const words = useWords(HOME_WORDS);
   return (
     <label>
-      {words.name}
+      {t('Name', 'Name')}
       <input
         required
         autofocus
@@ -36,15 +34,14 @@ interface GroupFieldProps {
 
 /** A choice of a group, or of none. */
 export function GroupField({ groups, mayBeNone, value, onChange }: GroupFieldProps) {
-  const words = useWords(HOME_WORDS);
   return (
     <label>
-      {words.group}
+      {t('Group', 'Gruppe')}
       <select
         value={value ?? ''}
         onChange={({ currentTarget }) => onChange(idOf(currentTarget.value))}
       >
-        {mayBeNone && <option value="">{words.noGroupChoice}</option>}
+        {mayBeNone && <option value="">{t('No group', 'Keine Gruppe')}</option>}
         {groups.map(({ id, name }) => (
           <option key={id} value={id}>
             {name}
@@ -64,19 +61,18 @@ interface RoomFieldProps {
 
 /** A choice of a room, by its group, or of none. */
 export function RoomField({ home, rooms, value, onChange }: RoomFieldProps) {
-  const words = useWords(HOME_WORDS);
   const groups = sorted(home.groups).map(({ id, name }) => ({
     name,
     rooms: rooms.filter(({ groupId }) => groupId === id),
   }));
   return (
     <label>
-      {words.room}
+      {t('Room', 'Zimmer')}
       <select
         value={value ?? ''}
         onChange={({ currentTarget }) => onChange(idOf(currentTarget.value))}
       >
-        <option value="">{words.noRoomChoice}</option>
+        <option value="">{t('No room', 'Kein Zimmer')}</option>
         <RoomOptions rooms={rooms.filter(({ groupId }) => groupId === null)} />
         {groups
           .filter((group) => group.rooms.length > 0)

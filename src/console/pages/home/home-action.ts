@@ -1,4 +1,5 @@
 import type { Device, Part, Room } from '../../api.js';
+import { t } from '../../language.js';
 
 /** Something in a home that has a name. */
 export interface Named {
@@ -16,3 +17,7 @@ export type HomeAction =
   | { readonly type: 'remove'; readonly named: Named }
   | { readonly type: 'move-room'; readonly room: Room }
   | { readonly type: 'move-device'; readonly device: Device };
+
+export const movedText = (name: string) => t(`${name} was moved.`, `${name} wurde verschoben.`);
+
+export const createdText = (name: string) => t(`${name} was created.`, `${name} wurde angelegt.`);

@@ -1,10 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { hrefTo } from '../../routing.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { type Home, useHome } from './home-data.js';
-import { HOME_WORDS } from './home-words.js';
 import type { IssuedDevice } from './issued/issue-device.js';
 import { IssuedDevices } from './issued/issued-devices.js';
 import { type Presence, usePresence } from './presence.js';
@@ -27,7 +26,6 @@ interface HomeFrameProps {
 
 /** Loads a home for a page, and shows a device's new secret until the user has noted it. */
 export function HomeFrame({ locationId, above, children }: HomeFrameProps) {
-  const words = useWords(HOME_WORDS);
   const presence = usePresence(locationId);
   const { data, failure, isPending, again } = useHome(locationId, presence);
   const [issued, setIssued] = useState<IssuedDevice>();
@@ -47,7 +45,7 @@ export function HomeFrame({ locationId, above, children }: HomeFrameProps) {
           <a href={hrefTo(above.path)}>{above.name(data)}</a>
         </p>
         <FailureText failure={failure} onRetry={again} />
-        {data === undefined && isPending && <p role="status">{words.loading}</p>}
+        {data === undefined && isPending && <p role="status">{t('Loading …', 'Wird geladen …')}</p>}
         {data !== undefined && children({ home: data, presence, again, onIssued: setIssued })}
       </div>
     </>

@@ -1,7 +1,7 @@
 import './home.css';
 import './issued/labels.css';
-import { useConsole, useWords } from '../../console-parts.js';
-import { SHELL_WORDS } from '../../shell-words.js';
+import { useConsole } from '../../console-parts.js';
+import { noSuchPage } from '../page-guard.js';
 import { DevicePage } from './device/device-page.js';
 import { DrillsPage } from './drills/drills-page.js';
 import { HomesList } from './homes-list.js';
@@ -11,7 +11,6 @@ import { OneHome } from './one-home.js';
 /** The homes, one home, its drills, one of its devices, or the import of many devices. */
 export function HomePage() {
   const { routing } = useConsole();
-  const words = useWords(SHELL_WORDS);
   const [, , locationId = '', part, deviceId = ''] = routing.place.value.path.split('/');
   if (locationId === '') return <HomesList />;
   if (part === undefined || part === '')
@@ -21,5 +20,5 @@ export function HomePage() {
   if (part === 'devices' && deviceId !== '') {
     return <DevicePage key={deviceId} locationId={locationId} deviceId={deviceId} />;
   }
-  return <p>{words.noPage}</p>;
+  return <p>{noSuchPage()}</p>;
 }

@@ -1,25 +1,27 @@
 import { useCallback, useMemo, useState } from 'preact/hooks';
 import { moveDevice, updateRoom } from '../../api.js';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { focusHeading } from '../../page-focus.js';
 import { hrefTo } from '../../routing.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { useChange } from '../../ui/use-request.js';
-import { ActionMenu } from './action-menu.js';
+import { ActionMenu, actionsFor } from './action-menu.js';
 import type { Dragged } from './drag.js';
-import type { HomeAction } from './home-action.js';
+import { createdText, type HomeAction, movedText } from './home-action.js';
 import type { Home } from './home-data.js';
 import { HomeDialog } from './home-dialogs.js';
 import { HomeFrame, type HomeParts } from './home-frame.js';
 import { HomeRights } from './home-rights.js';
-import { HOME_WORDS } from './home-words.js';
 import { SearchedTree } from './searched-tree.js';
 
 /** One home: its groups, rooms and devices, and their actions. */
 export function OneHome({ locationId }: { readonly locationId: string }) {
-  const words = useWords(HOME_WORDS);
   return (
-    <HomeFrame locationId={locationId} above={{ path: '/home', name: () => words.allHomes }}>
+    <HomeFrame
+      locationId={locationId}
+      above={{ path: '/home', name: () => t('All homes', 'Alle Heime') }}
+    >
       {(parts) => <HomeContent {...parts} />}
     </HomeFrame>
   );
@@ -27,7 +29,6 @@ export function OneHome({ locationId }: { readonly locationId: string }) {
 
 function HomeContent({ home, presence, again, onIssued }: HomeParts) {
   const { session, routing } = useConsole();
-  const words = useWords(HOME_WORDS);
   const [action, setAction] = useState<HomeAction>();
   const [said, setSaid] = useState('');
   const change = useChange();
@@ -49,13 +50,13 @@ function HomeContent({ home, presence, again, onIssued }: HomeParts) {
     if (device !== undefined && device.roomId !== targetId) {
       change.send(
         () => moveDevice({ locationId, deviceId: device.id }, { targetRoomId: targetId }),
-        () => done(words.moved(device.name)),
+        () => done(movedText(device.name)),
       );
     }
     if (room !== undefined && room.groupId !== targetId) {
       change.send(
         () => updateRoom({ locationId, roomId: room.id }, { groupId: targetId }),
-        () => done(words.moved(room.name)),
+        () => done(movedText(room.name)),
       );
     }
   };
@@ -80,7 +81,7 @@ function HomeContent({ home, presence, again, onIssued }: HomeParts) {
           rights={rights}
           onDone={done}
           onIssued={(device) => {
-            done(words.created(device.name));
+            done(createdText(device.name));
             onIssued(device);
           }}
           onClose={() => {
@@ -102,13 +103,15 @@ interface HomeHeadProps {
 
 function HomeHead({ home, rights, onAction }: HomeHeadProps) {
   const { session } = useConsole();
-  const words = useWords(HOME_WORDS);
   const { id, name } = home.location;
   const named = { kind: 'location', id, name } as const;
   const mayMakeRooms = rights.mayManageHome || rights.targetGroups().length > 0;
-  const rename = { text: words.rename, choose: () => onAction({ type: 'rename', named }) };
+  const rename = {
+    text: t('Rename', 'Umbenennen'),
+    choose: () => onAction({ type: 'rename', named }),
+  };
   const removal = {
-    text: words.remove,
+    text: t('Delete', 'Löschen'),
     isDangerous: true,
     choose: () => onAction({ type: 'remove', named }),
   };
@@ -116,7 +119,7 @@ function HomeHead({ home, rights, onAction }: HomeHeadProps) {
     <div class="home-head">
       <h1>{name}</h1>
       <ActionMenu
-        label={words.actions(name)}
+        label={actionsFor(name)}
         items={[
           ...(rights.mayManageHome ? [rename] : []),
           ...(rights.mayRemoveHome ? [removal] : []),
@@ -125,12 +128,12 @@ function HomeHead({ home, rights, onAction }: HomeHeadProps) {
       <div class="buttons">
         {rights.mayManageHome && (
           <button type="button" onClick={() => onAction({ type: 'create-group' })}>
-            {words.newGroup}
+            {t('New group', 'Neue Gruppe')}
           </button>
         )}
         {mayMakeRooms && (
           <button type="button" onClick={() => onAction({ type: 'create-room', groupId: null })}>
-            {words.newRoom}
+            {t('New room', 'Neues Zimmer')}
           </button>
         )}
         {rights.mayManageHome && (
@@ -140,13 +143,15 @@ function HomeHead({ home, rights, onAction }: HomeHeadProps) {
               class="primary"
               onClick={() => onAction({ type: 'create-device', roomId: null })}
             >
-              {words.newDevice}
+              {t('New device', 'Neues Gerät')}
             </button>
-            <a href={hrefTo(`/home/${id}/import`)}>{words.importDevices}</a>
+            <a href={hrefTo(`/home/${id}/import`)}>
+              {t('Many devices from a CSV', 'Viele Geräte aus einer CSV-Datei')}
+            </a>
           </>
         )}
         {session.may('viewer', id, null) && (
-          <a href={hrefTo(`/home/${id}/drills`)}>{words.drills}</a>
+          <a href={hrefTo(`/home/${id}/drills`)}>{t('Drills', 'Probealarme')}</a>
         )}
       </div>
     </div>

@@ -1,7 +1,6 @@
 import type { Device } from '../../api.js';
-import { useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { TimeAgo } from '../../ui/time-ago.js';
-import { HOME_WORDS } from './home-words.js';
 import type { Presence } from './presence.js';
 
 interface OnlineStateProps {
@@ -11,13 +10,12 @@ interface OnlineStateProps {
 
 /** Whether a device is online and, if not, since when; kept up to date. */
 export function OnlineState({ device, presence }: OnlineStateProps) {
-  const words = useWords(HOME_WORDS);
   const status = presence.of(device.id).value;
-  const through = device.via && ` · ${words.through(device.via.name)}`;
+  const through = device.via && ` · ${t(`through ${device.via.name}`, `über ${device.via.name}`)}`;
   if (status?.online ?? device.online) {
     return (
       <span class="home-state dot good">
-        {words.online}
+        {t('Online', 'Verbunden')}
         {through}
       </span>
     );
@@ -26,10 +24,10 @@ export function OnlineState({ device, presence }: OnlineStateProps) {
   return (
     <span class="home-state dot">
       {since === null ? (
-        words.neverOnline
+        t('Never connected', 'Noch nie verbunden')
       ) : (
         <>
-          {words.offline} · <TimeAgo at={since} />
+          {t('Offline', 'Ohne Verbindung')} · <TimeAgo at={since} />
           {through}
         </>
       )}

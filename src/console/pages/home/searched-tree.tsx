@@ -1,8 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
-import { useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import type { Home } from './home-data.js';
 import { homeTree } from './home-tree.js';
-import { HOME_WORDS } from './home-words.js';
 import { isOnline } from './online-state.js';
 import type { Presence } from './presence.js';
 import { Tree, type TreeProps } from './tree.js';
@@ -13,7 +12,6 @@ const MAX_DEVICES = 400;
 /** A home's tree with a search field above it. */
 export function SearchedTree({ home, ...props }: TreeProps & { readonly home: Home }) {
   const { presence, rights } = props;
-  const words = useWords(HOME_WORDS);
   const [search, setSearch] = useState('');
   const [isOfflineOnly, setOfflineOnly] = useState(false);
   const [maxDevices, setMaxDevices] = useState(MAX_DEVICES);
@@ -32,10 +30,10 @@ export function SearchedTree({ home, ...props }: TreeProps & { readonly home: Ho
     <>
       <search class="home-search">
         <label>
-          {words.search}
+          {t('Search', 'Suche')}
           <input
             type="search"
-            placeholder={words.searchHint}
+            placeholder={t('Group, room or device', 'Gruppe, Zimmer oder Gerät')}
             value={search}
             onInput={({ currentTarget }) => setSearch(currentTarget.value)}
           />
@@ -46,28 +44,55 @@ export function SearchedTree({ home, ...props }: TreeProps & { readonly home: Ho
             checked={isOfflineOnly}
             onChange={({ currentTarget }) => setOfflineOnly(currentTarget.checked)}
           />
-          {words.onlyOffline}
+          {t('Offline only', 'Nur Geräte ohne Verbindung')}
         </label>
         <OfflineCount home={home} presence={presence} />
       </search>
-      {isEmpty && <p role="status">{isFiltered ? words.nothingFound : words.empty}</p>}
+      {isEmpty && (
+        <p role="status">
+          {isFiltered
+            ? t('Nothing matches.', 'Nichts gefunden.')
+            : t(
+                'There are no rooms and no devices yet.',
+                'Es gibt noch keine Zimmer und keine Geräte.',
+              )}
+        </p>
+      )}
       <Tree tree={tree} {...props} />
       {tree.left > 0 && (
         <p>
-          {words.left(tree.left)}{' '}
+          {tree.left === 1
+            ? t('1 more device is not shown.', '1 weiteres Gerät wird nicht gezeigt.')
+            : t(
+                `${tree.left} more devices are not shown.`,
+                `${tree.left} weitere Geräte werden nicht gezeigt.`,
+              )}{' '}
           <button type="button" onClick={() => setMaxDevices(Number.POSITIVE_INFINITY)}>
-            {words.showAll}
+            {t('Show all', 'Alle zeigen')}
           </button>
         </p>
       )}
-      {rights.mayManageHome && !isEmpty && <p class="hint home-drag-hint">{words.dragHint}</p>}
+      {rights.mayManageHome && !isEmpty && (
+        <p class="hint home-drag-hint">
+          {t(
+            'Devices can be dragged to a room, and rooms to a group.',
+            'Geräte lassen sich auf ein Zimmer ziehen, Zimmer auf eine Gruppe.',
+          )}
+        </p>
+      )}
     </>
   );
 }
 
 /** A separate component, so that a device that connects redraws only this line. */
 function OfflineCount({ home, presence }: { readonly home: Home; readonly presence: Presence }) {
-  const words = useWords(HOME_WORDS);
   const offline = home.devices.filter((device) => !isOnline(device, presence)).length;
-  return <span class="hint">{words.offlineCount(offline, home.devices.length)}</span>;
+  return (
+    <span class="hint">
+      {t(
+        `${offline} of ${home.devices.length} devices offline`,
+        `${offline} von ${home.devices.length} Geräten ohne Verbindung`,
+      )}
+    </span>
+  );
 }

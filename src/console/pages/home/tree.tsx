@@ -1,12 +1,11 @@
 import type { Device } from '../../api.js';
-import { useWords } from '../../console-parts.js';
+import { t } from '../../language.js';
 import { hrefTo } from '../../routing.js';
-import { ActionMenu } from './action-menu.js';
+import { ActionMenu, actionsFor } from './action-menu.js';
 import { type Dragged, dragSource, useDropTarget } from './drag.js';
 import type { HomeAction } from './home-action.js';
 import type { HomeRights } from './home-rights.js';
 import type { GroupNode, HomeTree, RoomNode } from './home-tree.js';
-import { HOME_WORDS } from './home-words.js';
 import { OnlineState } from './online-state.js';
 import type { Presence } from './presence.js';
 
@@ -33,17 +32,19 @@ export function Tree({ tree, ...props }: TreeProps & { readonly tree: HomeTree }
 function GroupSection({ node, ...props }: TreeProps & { readonly node: GroupNode }) {
   const { rights, onAction, onDrop } = props;
   const { group, rooms } = node;
-  const words = useWords(HOME_WORDS);
   const groupId = group?.id ?? null;
   const mayManage = rights.mayManageGroup(groupId);
-  const name = group?.name ?? words.noGroup;
+  const name = group?.name ?? t('Without a group', 'Ohne Gruppe');
   const drop = useDropTarget('room', mayManage, (id) => onDrop({ kind: 'room', id }, groupId));
   const items =
     group === undefined || !mayManage
       ? []
       : [
-          { text: words.newRoom, choose: () => onAction({ type: 'create-room', groupId }) },
-          ...namedItems({ kind: 'group', ...group }, words, onAction),
+          {
+            text: t('New room', 'Neues Zimmer'),
+            choose: () => onAction({ type: 'create-room', groupId }),
+          },
+          ...namedItems({ kind: 'group', ...group }, onAction),
         ];
   return (
     <section
@@ -53,9 +54,9 @@ function GroupSection({ node, ...props }: TreeProps & { readonly node: GroupNode
     >
       <div class="home-head">
         <h2>{name}</h2>
-        <ActionMenu label={words.actions(name)} items={items} />
+        <ActionMenu label={actionsFor(name)} items={items} />
       </div>
-      {rooms.length === 0 && <p class="hint">{words.emptyGroup}</p>}
+      {rooms.length === 0 && <p class="hint">{t('No rooms', 'Keine Zimmer')}</p>}
       <div class="home-rooms">
         {rooms.map((room) => (
           <RoomSection key={room.room.id} node={room} {...props} />
@@ -68,19 +69,18 @@ function GroupSection({ node, ...props }: TreeProps & { readonly node: GroupNode
 function RoomSection({ node, ...props }: TreeProps & { readonly node: RoomNode }) {
   const { rights, onAction, onDrop } = props;
   const { room, devices } = node;
-  const words = useWords(HOME_WORDS);
   const mayManage = rights.mayManageRoom(room);
   const drop = useDropTarget('device', mayManage, (id) => onDrop({ kind: 'device', id }, room.id));
   const newDevice = {
-    text: words.newDevice,
+    text: t('New device', 'Neues Gerät'),
     choose: () => onAction({ type: 'create-device', roomId: room.id }),
   };
   const items = !mayManage
     ? []
     : [
         ...(rights.mayManageHome ? [newDevice] : []),
-        { text: words.move, choose: () => onAction({ type: 'move-room', room }) },
-        ...namedItems({ kind: 'room', ...room }, words, onAction),
+        { text: t('Move', 'Verschieben'), choose: () => onAction({ type: 'move-room', room }) },
+        ...namedItems({ kind: 'room', ...room }, onAction),
       ];
   return (
     <section
@@ -91,27 +91,26 @@ function RoomSection({ node, ...props }: TreeProps & { readonly node: RoomNode }
     >
       <div class="home-head">
         <h3>{room.name}</h3>
-        <ActionMenu label={words.actions(room.name)} items={items} />
+        <ActionMenu label={actionsFor(room.name)} items={items} />
       </div>
-      {devices.length === 0 && <p class="hint">{words.emptyRoom}</p>}
+      {devices.length === 0 && <p class="hint">{t('No devices', 'Keine Geräte')}</p>}
       <DeviceList devices={devices} {...props} />
     </section>
   );
 }
 
 function LooseDevices({ devices, ...props }: TreeProps & { readonly devices: readonly Device[] }) {
-  const words = useWords(HOME_WORDS);
   const { rights, onDrop } = props;
   const mayManage = rights.mayManageHome;
   const drop = useDropTarget('device', mayManage, (id) => onDrop({ kind: 'device', id }, null));
   return (
     <section
       class={drop.isOver ? 'home-group home-drop' : 'home-group'}
-      aria-label={words.noRoom}
+      aria-label={t('Devices without a room', 'Geräte ohne Zimmer')}
       {...drop.target}
     >
       <div class="home-head">
-        <h2>{words.noRoom}</h2>
+        <h2>{t('Devices without a room', 'Geräte ohne Zimmer')}</h2>
       </div>
       <div class="home-loose">
         <DeviceList devices={devices} {...props} />
@@ -133,12 +132,11 @@ function DeviceList({ devices, ...props }: TreeProps & { readonly devices: reado
 
 function DeviceRow({ device, ...props }: TreeProps & { readonly device: Device }) {
   const { rights, presence, onAction } = props;
-  const words = useWords(HOME_WORDS);
   const mayManage = rights.mayManageDevice(device);
   const items = mayManage
     ? [
-        { text: words.move, choose: () => onAction({ type: 'move-device', device }) },
-        ...namedItems({ kind: 'device', ...device }, words, onAction),
+        { text: t('Move', 'Verschieben'), choose: () => onAction({ type: 'move-device', device }) },
+        ...namedItems({ kind: 'device', ...device }, onAction),
       ]
     : [];
   return (
@@ -147,18 +145,21 @@ function DeviceRow({ device, ...props }: TreeProps & { readonly device: Device }
         {device.name}
       </a>
       <OnlineState device={device} presence={presence} />
-      <ActionMenu label={words.actions(device.name)} items={items} />
+      <ActionMenu label={actionsFor(device.name)} items={items} />
     </li>
   );
 }
 
 function namedItems(
   named: Extract<HomeAction, { type: 'rename' }>['named'],
-  words: { readonly rename: string; readonly remove: string },
   onAction: TreeProps['onAction'],
 ) {
   return [
-    { text: words.rename, choose: () => onAction({ type: 'rename', named }) },
-    { text: words.remove, isDangerous: true, choose: () => onAction({ type: 'remove', named }) },
+    { text: t('Rename', 'Umbenennen'), choose: () => onAction({ type: 'rename', named }) },
+    {
+      text: t('Delete', 'Löschen'),
+      isDangerous: true,
+      choose: () => onAction({ type: 'remove', named }),
+    },
   ];
 }

@@ -1,41 +1,49 @@
 import './sign-in.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useConsole } from '../../console-parts.js';
+import { gatewayTitle } from '../../header.js';
+import { t } from '../../language.js';
 import type { SignIn } from '../../session/use-sign-in.js';
-import { SHELL_WORDS } from '../../shell-words.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { Preferences } from '../../ui/preferences.js';
 import { AlarmSound } from '../board/sound/alarm-sound.js';
 import { Bell } from '../board/sound/bell.js';
-import { SIGN_IN_WORDS } from './sign-in-words.js';
 
 /** Asks for an access token; shown while no token is signed in. */
 export function SignInPage({ isPending, failure, retry }: SignIn) {
   const { routing, session } = useConsole();
-  const words = useWords(SIGN_IN_WORDS);
-  const { title } = useWords(SHELL_WORDS);
+  const title = gatewayTitle();
+  const documentTitle = `${t('Sign in', 'Anmelden')} · ${title}`;
   useEffect(() => {
-    document.title = `${words.title} · ${title}`;
-  }, [words, title]);
+    document.title = documentTitle;
+  }, [documentTitle]);
   const isWithoutToken = session.token.value === null;
   return (
     <main class="sign-in">
       {isWithoutToken && routing.place.value.query.has('kiosk') && <DarkWall />}
       <p class="brand">{title}</p>
-      <h1>{words.title}</h1>
-      {isPending && <p role="status">{words.pending}</p>}
+      <h1>{t('Sign in', 'Anmelden')}</h1>
+      {isPending && <p role="status">{t('Signing in …', 'Anmeldung läuft …')}</p>}
       <FailureText failure={failure} onRetry={retry} />
       {failure !== undefined && (
         <>
-          <p>{words.retried}</p>
+          <p>
+            {t(
+              'This is tried again every few seconds.',
+              'Es wird alle paar Sekunden noch einmal versucht.',
+            )}
+          </p>
           <button type="button" onClick={() => session.signOut()}>
-            {words.other}
+            {t('Sign in with another token', 'Mit einem anderen Token anmelden')}
           </button>
         </>
       )}
       {session.wasRefused.value && (
         <p role="alert" class="failure">
-          {words.refused}
+          {t(
+            'The gateway does not know this token, or it has ended.',
+            'Das Gateway kennt diesen Token nicht, oder er ist abgelaufen.',
+          )}
         </p>
       )}
       {isWithoutToken && <TokenForm />}
@@ -46,7 +54,6 @@ export function SignInPage({ isPending, failure, retry }: SignIn) {
 
 /** Tells, also by sound, that a screen on the wall shows no alarms any more: its token has ended. */
 function DarkWall() {
-  const words = useWords(SIGN_IN_WORDS);
   useEffect(() => {
     const sound = new AlarmSound();
     const bell = new Bell(sound);
@@ -60,7 +67,10 @@ function DarkWall() {
   return (
     <div class="kiosk">
       <p class="lost-banner" role="alert">
-        {words.dark}
+        {t(
+          'New alarms do not appear here: this screen is not signed in.',
+          'Neue Alarme erscheinen hier nicht: Dieser Bildschirm ist nicht angemeldet.',
+        )}
       </p>
     </div>
   );
@@ -68,7 +78,6 @@ function DarkWall() {
 
 function TokenForm() {
   const { session } = useConsole();
-  const words = useWords(SIGN_IN_WORDS);
   const [token, setToken] = useState('');
   const [isKept, setKept] = useState(false);
   const field = useRef<HTMLInputElement>(null);
@@ -82,7 +91,7 @@ function TokenForm() {
     <>
       <form onSubmit={submit}>
         <label>
-          {words.token}
+          {t('Access token', 'Zugangstoken')}
           <input
             ref={field}
             type="password"
@@ -98,13 +107,18 @@ function TokenForm() {
             checked={isKept}
             onChange={({ currentTarget }) => setKept(currentTarget.checked)}
           />
-          {words.keep}
+          {t('Stay signed in on this device', 'Auf diesem Gerät angemeldet bleiben')}
         </label>
         <button type="submit" class="primary">
-          {words.submit}
+          {t('Sign in', 'Anmelden')}
         </button>
       </form>
-      <p class="hint">{words.hint}</p>
+      <p class="hint">
+        {t(
+          'An administrator makes access tokens. The administrator’s own is in the file admin.token of the gateway’s data directory.',
+          'Zugangstokens vergibt die Verwaltung. Der Token der Verwaltung steht in der Datei admin.token im Datenverzeichnis des Gateways.',
+        )}
+      </p>
     </>
   );
 }

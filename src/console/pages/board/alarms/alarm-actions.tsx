@@ -1,12 +1,14 @@
 import { useId, useRef, useState } from 'preact/hooks';
-import { useConsole, useWords } from '../../../console-parts.js';
+import { useConsole } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import type { Failure } from '../../../request.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import type { ChangeAlarm } from '../alarm-changes.js';
-import { BOARD_WORDS } from '../board-words.js';
 import type { DelayedResolves } from '../delayed-resolves.js';
 import type { OpenAlarm, StateChange } from '../open-alarm.js';
 import { focusNeighbour } from './focus-neighbour.js';
+
+const actionsFor = (what: string) => t(`What to do about: ${what}`, `Was zu tun ist: ${what}`);
 
 const MAX_NOTE_LENGTH = 500;
 
@@ -21,7 +23,6 @@ interface AlarmActionsProps {
 /** The buttons with which a responder acknowledges or resolves an alarm. */
 export function AlarmActions({ alarm, title, change, resolves }: AlarmActionsProps) {
   const { session } = useConsole();
-  const words = useWords(BOARD_WORDS);
   const element = useRef<HTMLFieldSetElement>(null);
   const [isPending, setPending] = useState(false);
   const [failure, setFailure] = useState<Failure>();
@@ -47,11 +48,11 @@ export function AlarmActions({ alarm, title, change, resolves }: AlarmActionsPro
   if (resolving !== undefined) {
     return (
       <fieldset class="board-actions" ref={element}>
-        <legend class="visually-hidden">{words.actionsFor(title)}</legend>
-        <strong role="status">{words.isResolved}</strong>
+        <legend class="visually-hidden">{actionsFor(title)}</legend>
+        <strong role="status">{t('Resolved', 'Erledigt')}</strong>
         {resolving === 'waiting' && (
           <button type="button" onClick={() => resolves.undo(alarm.key)}>
-            {words.undo}
+            {t('Undo', 'Rückgängig')}
           </button>
         )}
       </fieldset>
@@ -59,7 +60,7 @@ export function AlarmActions({ alarm, title, change, resolves }: AlarmActionsPro
   }
   return (
     <fieldset class="board-actions" ref={element}>
-      <legend class="visually-hidden">{words.actionsFor(title)}</legend>
+      <legend class="visually-hidden">{actionsFor(title)}</legend>
       {note !== undefined && <Note note={note} setNote={setNote} />}
       {alarm.state === 'raised' && (
         <button
@@ -68,15 +69,15 @@ export function AlarmActions({ alarm, title, change, resolves }: AlarmActionsPro
           aria-disabled={isPending}
           onClick={() => give('acknowledged')}
         >
-          {words.acknowledge}
+          {t('Acknowledge', 'Quittieren')}
         </button>
       )}
       <button type="button" aria-disabled={isPending} onClick={() => give('resolved')}>
-        {words.resolve}
+        {t('Resolve', 'Erledigen')}
       </button>
       {note === undefined && (
         <button type="button" onClick={() => setNote('')}>
-          {words.addNote}
+          {t('Add a note', 'Notiz hinzufügen')}
         </button>
       )}
       <FailureText failure={failure} />
@@ -90,12 +91,11 @@ interface NoteProps {
 }
 
 function Note({ note, setNote }: NoteProps) {
-  const words = useWords(BOARD_WORDS);
   const id = useId();
   const takeFocus = useRef((input: HTMLInputElement | null) => input?.focus());
   return (
     <label htmlFor={id}>
-      {words.note}
+      {t('Note', 'Notiz')}
       <input
         id={id}
         ref={takeFocus.current}
@@ -105,7 +105,10 @@ function Note({ note, setNote }: NoteProps) {
         onInput={({ currentTarget }) => setNote(currentTarget.value)}
       />
       <span id={`${id}-hint`} class="hint">
-        {words.noteHint}
+        {t(
+          'Saved when you acknowledge or resolve the alarm.',
+          'Wird beim Quittieren oder Erledigen gespeichert.',
+        )}
       </span>
     </label>
   );

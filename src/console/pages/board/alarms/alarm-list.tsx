@@ -1,11 +1,11 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { useConsole, useWords } from '../../../console-parts.js';
+import { useConsole } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { hrefTo } from '../../../routing.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { ALL_HOMES } from '../../history/history-search.js';
 import type { ChangeAlarm } from '../alarm-changes.js';
 import { BelowLine } from '../below-line.js';
-import { BOARD_WORDS } from '../board-words.js';
 import type { DelayedResolves } from '../delayed-resolves.js';
 import type { OpenAlarm } from '../open-alarm.js';
 import type { useBoard } from '../use-board.js';
@@ -34,7 +34,6 @@ interface AlarmListProps {
 export function AlarmList(props: AlarmListProps) {
   const { board, shown, rest, isCut, change, resolves, isKiosk } = props;
   const { live } = useConsole();
-  const words = useWords(BOARD_WORDS);
   const { feed, isKnown, nowMs } = board;
   const { locations, maxRows, isBurst, failure } = feed.state.value;
   const isConnected = live.state.value === 'connected';
@@ -50,7 +49,12 @@ export function AlarmList(props: AlarmListProps) {
     <>
       {isConnected && failure !== undefined && (
         <div class="board-not-read">
-          <p>{words.notRead}</p>
+          <p>
+            {t(
+              'The alarms from before could not be read; new ones are shown. Trying again …',
+              'Die früheren Alarme konnten nicht gelesen werden; neue werden angezeigt. Neuer Versuch …',
+            )}
+          </p>
           <FailureText failure={failure} />
         </div>
       )}
@@ -79,12 +83,16 @@ export function AlarmList(props: AlarmListProps) {
 /** An empty list alone is ambiguous: there may be no alarms, or no news of them. */
 function Nothing({ isKnown }: { readonly isKnown: boolean }) {
   const { live } = useConsole();
-  const words = useWords(BOARD_WORDS);
-  if (isKnown) return <p class="board-none">{words.none}</p>;
+  if (isKnown) return <p class="board-none">{t('No open alarms', 'Keine offenen Alarme')}</p>;
   const isReading = live.state.value !== 'lost';
   return (
     <p class="board-unknown" role="status">
-      {isReading ? words.reading : words.unknown}
+      {isReading
+        ? t('Reading the open alarms …', 'Die offenen Alarme werden gelesen …')
+        : t(
+            'Whether there are open alarms is not known at the moment.',
+            'Ob es offene Alarme gibt, ist zurzeit nicht bekannt.',
+          )}
     </p>
   );
 }
@@ -94,14 +102,15 @@ interface MoreProps extends Pick<AlarmListProps, 'board' | 'isCut'> {
 }
 
 function More({ board, count, isCut }: MoreProps) {
-  const words = useWords(BOARD_WORDS);
   if (count === 0 && !isCut) return null;
   const home = board.homeId.value;
   const query = { state: 'raised,acknowledged', location: home ?? ALL_HOMES };
   return (
     <p class="board-more">
-      {isCut ? words.moreThan(count) : words.more(count)}{' '}
-      <a href={hrefTo('/history', query)}>{words.inHistory}</a>
+      {isCut
+        ? t(`More than ${count} more`, `Mehr als ${count} weitere`)
+        : t(`${count} more`, count === 1 ? '1 weiterer' : `${count} weitere`)}{' '}
+      <a href={hrefTo('/history', query)}>{t('in the history', 'im Verlauf')}</a>
     </p>
   );
 }

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useLoaded } from '../../../ui/use-request.js';
 import { recordingUrls } from '../../history/alarm-pages.js';
-import { BOARD_WORDS } from '../board-words.js';
 import type { OpenAlarm } from '../open-alarm.js';
 
 interface AlarmRecordingProps {
@@ -12,13 +11,14 @@ interface AlarmRecordingProps {
 
 /** Plays a camera's recording of an alarm on request: its address is valid only for minutes. */
 export function AlarmRecording({ alarm }: AlarmRecordingProps) {
-  const words = useWords(BOARD_WORDS);
   const [isShown, setShown] = useState(false);
   if (alarm.recordings.length === 0) return null;
   return (
     <div class="board-recording">
       <button type="button" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
-        {isShown ? words.hideRecording : words.showRecording}
+        {isShown
+          ? t('Hide the recording', 'Aufnahme ausblenden')
+          : t('Show the recording', 'Aufnahme ansehen')}
       </button>
       {isShown && <Recording alarm={alarm} />}
     </div>
@@ -26,7 +26,6 @@ export function AlarmRecording({ alarm }: AlarmRecordingProps) {
 }
 
 function Recording({ alarm }: AlarmRecordingProps) {
-  const words = useWords(BOARD_WORDS);
   const { location, key } = alarm;
   const { data, failure, isPending, again } = useLoaded(
     () => recordingUrls(location.id, alarm),
@@ -35,7 +34,8 @@ function Recording({ alarm }: AlarmRecordingProps) {
   if (failure !== undefined) return <FailureText failure={failure} onRetry={again} />;
   if (data === undefined) return isPending ? <p role="status">…</p> : null;
   const { video = null, audio = null } = data;
-  if (video === null && audio === null) return <p>{words.noRecording}</p>;
+  if (video === null && audio === null)
+    return <p>{t('There is no recording.', 'Es gibt keine Aufnahme.')}</p>;
   return (
     <>
       {video !== null && <Player sort="video" url={video} />}
@@ -45,7 +45,7 @@ function Recording({ alarm }: AlarmRecordingProps) {
 }
 
 function Player({ sort, url }: { readonly sort: 'video' | 'audio'; readonly url: string }) {
-  const words = useWords(BOARD_WORDS);
+  const name = sort === 'video' ? t('Video', 'Video') : t('Audio', 'Ton');
   const [isBroken, setBroken] = useState(false);
   const Media = sort;
   return (
@@ -55,13 +55,20 @@ function Player({ sort, url }: { readonly sort: 'video' | 'audio'; readonly url:
           src={url}
           controls
           preload="metadata"
-          aria-label={words[sort]}
+          aria-label={name}
           onError={() => setBroken(true)}
         />
       )}
-      {isBroken && <p role="status">{words.notPlayable}</p>}
+      {isBroken && (
+        <p role="status">
+          {t(
+            'The recording cannot be played. Perhaps it has not been uploaded yet.',
+            'Die Aufnahme lässt sich nicht abspielen. Vielleicht ist sie noch nicht hochgeladen.',
+          )}
+        </p>
+      )}
       <a href={url} target="_blank" rel="noreferrer">
-        {`${words.openRecording} (${words[sort]})`}
+        {`${t('Open the recording', 'Aufnahme öffnen')} (${name})`}
       </a>
     </div>
   );

@@ -1,17 +1,21 @@
 import { memo } from 'preact/compat';
 import { useId } from 'preact/hooks';
 import { KindIcon, kindOf } from '../../../alarms/kinds.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
 import type { ChangeAlarm } from '../alarm-changes.js';
 import { urgencyOf } from '../alarm-order.js';
-import { BOARD_WORDS } from '../board-words.js';
 import type { DelayedResolves } from '../delayed-resolves.js';
 import type { OpenAlarm } from '../open-alarm.js';
 import { AlarmActions } from './alarm-actions.js';
 import { AlarmRecording } from './alarm-recording.js';
-import { useAlarmTitle } from './alarm-title.js';
+import { alarmTitle } from './alarm-title.js';
 import { CustomData } from './custom-data.js';
+
+const stateNames = () => ({
+  raised: t('Raised', 'Ausgelöst'),
+  acknowledged: t('Acknowledged', 'Quittiert'),
+});
 
 interface AlarmRowProps {
   readonly alarm: OpenAlarm;
@@ -26,7 +30,7 @@ interface AlarmRowProps {
 /** One open alarm; not redrawn while others come and go. */
 export const AlarmRow = memo(function AlarmRow(props: AlarmRowProps) {
   const { alarm, hasHome, isNew, change, resolves } = props;
-  const title = useAlarmTitle()(alarm);
+  const title = alarmTitle(alarm);
   const titleId = useId();
   const kind = kindOf(alarm.kind);
   const { room, group, device, location } = alarm;
@@ -55,7 +59,6 @@ export const AlarmRow = memo(function AlarmRow(props: AlarmRowProps) {
 
 /** An alarm's time, its state, and what is special about it. */
 function AlarmSigns({ alarm, isNew }: Pick<AlarmRowProps, 'alarm' | 'isNew'>) {
-  const words = useWords(BOARD_WORDS);
   const { state, acknowledged, note } = alarm;
   return (
     <div class="board-signs">
@@ -63,26 +66,40 @@ function AlarmSigns({ alarm, isNew }: Pick<AlarmRowProps, 'alarm' | 'isNew'>) {
         <TimeAgo at={alarm.detectedAt} />
       </p>
       <p class="board-badges">
-        <span class={`badge ${state}`}>{words.states[state]}</span>
-        {isNew && <span class="badge">{words.isNew}</span>}
+        <span class={`badge ${state}`}>{stateNames()[state]}</span>
+        {isNew && <span class="badge">{t('New', 'Neu')}</span>}
         {alarm.isLate && (
-          <span class="badge" title={words.lateHint}>
-            {words.late}
+          <span
+            class="badge"
+            title={t(
+              'Forwarded more than a minute after it was received.',
+              'Mehr als eine Minute nach dem Eingang weitergeleitet.',
+            )}
+          >
+            {t('Late', 'Verspätet')}
           </span>
         )}
-        {alarm.isTest && <span class="badge">{words.test}</span>}
+        {alarm.isTest && <span class="badge">{t('Test', 'Test')}</span>}
         {alarm.escalations.map((name) => (
-          <span key={name} class="badge escalated" title={words.escalatedHint}>
-            {words.escalated(name)}
+          <span
+            key={name}
+            class="badge escalated"
+            title={t(
+              'Nobody acknowledged it in time, so it was sent on.',
+              'Niemand hat ihn rechtzeitig quittiert, daher wurde er weitergegeben.',
+            )}
+          >
+            {t(`Escalated: ${name}`, `Eskaliert: ${name}`)}
           </span>
         ))}
       </p>
       {acknowledged !== undefined && (
         <p>
-          {words.acknowledgedBy(acknowledged.by)}, <TimeAgo at={acknowledged.at} />
+          {t(`Acknowledged by ${acknowledged.by}`, `Quittiert von ${acknowledged.by}`)},{' '}
+          <TimeAgo at={acknowledged.at} />
         </p>
       )}
-      {note !== undefined && <p class="board-note">{`${words.note}: ${note}`}</p>}
+      {note !== undefined && <p class="board-note">{`${t('Note', 'Notiz')}: ${note}`}</p>}
     </div>
   );
 }

@@ -1,23 +1,21 @@
-import { KIND_WORDS, kindOf } from '../../../alarms/kinds.js';
-import { useWords } from '../../../console-parts.js';
-import { BOARD_WORDS } from '../board-words.js';
+import { kindName, kindOf } from '../../../alarms/kinds.js';
+import { t } from '../../../language.js';
 import type { OpenAlarm } from '../open-alarm.js';
 
-/** Names an alarm in the current language: its kind and its room. */
-export function useAlarmTitle(): (alarm: OpenAlarm) => string {
-  const kinds = useWords(KIND_WORDS);
-  const words = useWords(BOARD_WORDS);
-  return ({ kind, room }) => `${nameOf(kind, kinds)}, ${room?.name ?? words.noRoom}`;
+/** Names an alarm: its kind and its room. */
+export function alarmTitle({ kind, room }: OpenAlarm): string {
+  const known = kindOf(kind);
+  // A kind that only a newer gateway knows is shown by its name there.
+  const name = known === undefined ? kind : kindName(known);
+  return `${name}, ${room?.name ?? t('No room', 'Kein Zimmer')}`;
 }
 
 /** Names an alarm for someone who cannot see the board. */
-export function useAnnouncement(): (alarm: OpenAlarm) => string {
-  const titleOf = useAlarmTitle();
-  return (alarm) => `${titleOf(alarm)}, ${alarm.device.name}`;
+export function alarmAnnouncement(alarm: OpenAlarm): string {
+  return `${alarmTitle(alarm)}, ${alarm.device.name}`;
 }
 
-/** A kind that only a newer gateway knows is shown by its name there. */
-function nameOf(kind: string, names: (typeof KIND_WORDS)['en']): string {
-  const known = kindOf(kind);
-  return known === undefined ? kind : names[known];
+/** How many more there are than those named. */
+export function andMore(count: number): string {
+  return t(`and ${count} more`, count === 1 ? 'und 1 weiterer' : `und ${count} weitere`);
 }

@@ -1,6 +1,5 @@
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { exactJson, plainText } from '../../../request.js';
-import { BOARD_WORDS } from '../board-words.js';
 
 interface CustomDataProps {
   readonly values: Readonly<Record<string, unknown>>;
@@ -8,12 +7,11 @@ interface CustomDataProps {
 
 /** The device's custom data, one member per line. */
 export function CustomData({ values }: CustomDataProps) {
-  const words = useWords(BOARD_WORDS);
   const members = Object.entries(values);
   if (members.length === 0) return null;
   const textOf = (value: unknown): string => {
     if (typeof value === 'string') return plainText(value);
-    if (typeof value === 'boolean') return value ? words.yes : words.no;
+    if (typeof value === 'boolean') return value ? t('yes', 'ja') : t('no', 'nein');
     if (value === null) return '–';
     if (Array.isArray(value) && value.every(isPlain)) return value.map(textOf).join(', ');
     return exactJson(value);

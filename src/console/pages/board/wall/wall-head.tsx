@@ -1,7 +1,5 @@
-import { useConsole, useWords } from '../../../console-parts.js';
 import { Connection } from '../../../header.js';
-import { LOCALES } from '../../../words/language.js';
-import { BOARD_WORDS } from '../board-words.js';
+import { LOCALES, language, t } from '../../../language.js';
 import type { useBoard } from '../use-board.js';
 
 interface WallHeadProps {
@@ -10,17 +8,15 @@ interface WallHeadProps {
 
 /** Shows at a glance that a wall is alive: the home, the gateway's time, and the connection. */
 export function WallHead({ board }: WallHeadProps) {
-  const { language } = useConsole();
-  const words = useWords(BOARD_WORDS);
   const { locations } = board.feed.state.value;
   const homeId = board.homeId.value ?? (locations.length === 1 ? locations[0]?.id : undefined);
   const home = locations.find(({ id }) => id === homeId)?.name;
   const format = { hour: '2-digit', minute: '2-digit' } as const;
   return (
     <div class="board-wall-head">
-      <strong>{home ?? (locations.length > 1 ? words.allHomes : '')}</strong>
+      <strong>{home ?? (locations.length > 1 ? t('All homes', 'Alle Heime') : '')}</strong>
       <time class="board-clock">
-        {new Date(board.nowMs.value).toLocaleTimeString(LOCALES[language.current.value], format)}
+        {new Date(board.nowMs.value).toLocaleTimeString(LOCALES[language.value], format)}
       </time>
       <Connection />
     </div>

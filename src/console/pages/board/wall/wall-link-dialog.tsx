@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { createAccessToken, getOpenApiDocument, type Location } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { recordOf } from '../../../request.js';
 import { hrefTo } from '../../../routing.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
@@ -9,7 +9,16 @@ import { Dialog } from '../../../ui/dialog.js';
 import { QrCode } from '../../../ui/qr-code.js';
 import { GroupSelect } from '../../gateway/tokens/grant-fields.js';
 import { isLocalAddress } from '../../home/issued/setup-text.js';
-import { WALL_LINK_WORDS } from './wall-link-words.js';
+
+const wallLinkTitle = () => t('Link for a wall screen', 'Link für einen Wandbildschirm');
+
+const roleNames = () => ({
+  viewer: t('Show alarms', 'Alarme anzeigen'),
+  responder: t(
+    'Show alarms, acknowledge and resolve them',
+    'Alarme anzeigen, quittieren und erledigen',
+  ),
+});
 
 const ROLES = ['viewer', 'responder'] as const;
 type Role = (typeof ROLES)[number];
@@ -24,7 +33,6 @@ interface WallLinkDialogProps {
 
 /** Creates an access token for a screen on the wall, and shows the link with it. */
 export function WallLinkDialog({ locations, homeId, onClose }: WallLinkDialogProps) {
-  const words = useWords(WALL_LINK_WORDS);
   const [link, setLink] = useState<string>();
   if (link === undefined) {
     return (
@@ -37,7 +45,14 @@ export function WallLinkDialog({ locations, homeId, onClose }: WallLinkDialogPro
     );
   }
   return (
-    <Dialog title={words.title} leaveQuestion={words.leave} onClose={onClose}>
+    <Dialog
+      title={wallLinkTitle()}
+      leaveQuestion={t(
+        'The link is not shown again. Close it?',
+        'Der Link wird nicht noch einmal angezeigt. Schließen?',
+      )}
+      onClose={onClose}
+    >
       <WallLink link={link} onDone={onClose} />
     </Dialog>
   );
@@ -48,8 +63,7 @@ interface WallLinkFormProps extends WallLinkDialogProps {
 }
 
 function WallLinkForm({ locations, homeId, onCreated, onClose }: WallLinkFormProps) {
-  const words = useWords(WALL_LINK_WORDS);
-  const [name, setName] = useState(words.defaultName);
+  const [name, setName] = useState(t('Wall screen', 'Wandbildschirm'));
   const [role, setRole] = useState<Role>('viewer');
   const [location, setLocation] = useState(homeId ?? locations[0]?.id ?? ALL);
   const [group, setGroup] = useState('');
@@ -57,15 +71,20 @@ function WallLinkForm({ locations, homeId, onCreated, onClose }: WallLinkFormPro
   const grant = { location, role, ...(group !== '' && { group }) };
   return (
     <ChangeDialog
-      title={words.title}
-      submit={words.create}
+      title={wallLinkTitle()}
+      submit={t('Make the link', 'Link erstellen')}
       request={() => createAccessToken({ name, grants: [grant] })}
       onDone={({ token }) => onCreated(address, token)}
       onClose={onClose}
     >
-      <p class="hint">{words.hint}</p>
+      <p class="hint">
+        {t(
+          'Makes an access token of its own and puts it into a link. Anyone with the link sees the board without signing in. To take the link back, revoke its token on the page Gateway.',
+          'Erstellt einen eigenen Zugangstoken und setzt ihn in einen Link. Wer den Link hat, sieht die Tafel ohne Anmeldung. Um ihn zurückzunehmen, widerrufen Sie seinen Token auf der Seite Gateway.',
+        )}
+      </p>
       <label>
-        {words.name}
+        {t('Name of the screen', 'Name des Bildschirms')}
         <input
           required
           maxLength={120}
@@ -74,7 +93,7 @@ function WallLinkForm({ locations, homeId, onCreated, onClose }: WallLinkFormPro
         />
       </label>
       <label>
-        {words.home}
+        {t('Home', 'Heim')}
         <select
           value={location}
           onChange={({ currentTarget }) => {
@@ -82,7 +101,10 @@ function WallLinkForm({ locations, homeId, onCreated, onClose }: WallLinkFormPro
             setGroup('');
           }}
         >
-          {[...locations, { id: ALL, name: words.all }].map((home) => (
+          {[
+            ...locations,
+            { id: ALL, name: t('All homes, also those to come', 'Alle Heime, auch künftige') },
+          ].map((home) => (
             <option key={home.id} value={home.id}>
               {home.name}
             </option>
@@ -91,21 +113,31 @@ function WallLinkForm({ locations, homeId, onCreated, onClose }: WallLinkFormPro
       </label>
       {location !== ALL && <GroupSelect locationId={location} value={group} onChange={setGroup} />}
       <label>
-        {words.address}
+        {t(
+          'Address of the gateway, as the screen reaches it',
+          'Adresse des Gateways, wie der Bildschirm es erreicht',
+        )}
         <input
           type="url"
           required
           value={address}
           onInput={({ currentTarget }) => setAddress(currentTarget.value)}
         />
-        {isLoopback(address) && <strong role="alert">{words.loopback}</strong>}
+        {isLoopback(address) && (
+          <strong role="alert">
+            {t(
+              'Under this address only this machine reaches the gateway. Give its address in the network of the screen.',
+              'Unter dieser Adresse erreicht nur dieser Rechner das Gateway. Geben Sie seine Adresse im Netz des Bildschirms an.',
+            )}
+          </strong>
+        )}
       </label>
       <fieldset>
-        <legend>{words.role}</legend>
+        <legend>{t('What it may do', 'Was er darf')}</legend>
         {ROLES.map((one) => (
           <label key={one} class="check">
             <input type="radio" name="role" checked={role === one} onChange={() => setRole(one)} />
-            {words.roles[one]}
+            {roleNames()[one]}
           </label>
         ))}
       </fieldset>
@@ -119,15 +151,19 @@ interface WallLinkProps {
 }
 
 function WallLink({ link, onDone }: WallLinkProps) {
-  const words = useWords(WALL_LINK_WORDS);
   return (
     <div class="form board-wall-link">
-      <p role="status">{words.once}</p>
-      <CopiedField text={link} label={words.link} />
-      <QrCode text={link} label={words.code} />
+      <p role="status">
+        {t(
+          'Open this link on the screen. It is shown only now.',
+          'Öffnen Sie diesen Link auf dem Bildschirm. Er wird nur jetzt angezeigt.',
+        )}
+      </p>
+      <CopiedField text={link} label={t('Link', 'Link')} />
+      <QrCode text={link} label={t('The link as a QR code', 'Der Link als QR-Code')} />
       <div class="buttons">
         <button type="button" class="primary" onClick={onDone}>
-          {words.done}
+          {t('Done', 'Fertig')}
         </button>
       </div>
     </div>

@@ -1,24 +1,58 @@
 import type { AuditEvent } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { GrantsText } from '../tokens/token-grants.js';
-import { AUDIT_WORDS } from './audit-words.js';
+
+const detailNames = (): Readonly<Record<string, string>> => ({
+  name: t('Name', 'Name'),
+  previousName: t('Name before', 'Name davor'),
+  silentAfterSeconds: t('Silent after (s)', 'Verstummt nach (s)'),
+  previousSilentAfterSeconds: t('Silent after (s) before', 'Verstummt nach (s) davor'),
+  grants: t('Grants', 'Rechte'),
+  previousGrants: t('Grants before', 'Rechte davor'),
+  keys: t('Recordings', 'Aufnahmen'),
+  key: t('Recording', 'Aufnahme'),
+  expiresAt: t('Expires', 'Läuft ab'),
+  previousExpiresAt: t('Expired before', 'Lief davor ab'),
+  groupId: t('Group', 'Gruppe'),
+  previousGroupId: t('Group before', 'Gruppe davor'),
+  roomId: t('Room', 'Zimmer'),
+  previousRoomId: t('Room before', 'Zimmer davor'),
+  locationId: t('Home', 'Heim'),
+  previousLocationId: t('Home before', 'Heim davor'),
+  mode: t('Way', 'Art'),
+  method: t('Method', 'Methode'),
+  path: t('Path', 'Pfad'),
+  topic: t('Topic', 'Topic'),
+  reason: t('Reason', 'Grund'),
+  message: t('Message', 'Meldung'),
+  clientId: t('Client id', 'Client-ID'),
+  count: t('How many', 'Wie viele'),
+  firstAt: t('First at', 'Zuerst um'),
+  lastAt: t('Last at', 'Zuletzt um'),
+  groups: t('Groups', 'Gruppen'),
+  rooms: t('Rooms', 'Zimmer'),
+  note: t('Note', 'Notiz'),
+});
 
 type Detail = AuditEvent['details'][string];
 
 /** The collapsed details of a record. */
 export function AuditDetails({ event }: { readonly event: AuditEvent }) {
-  const words = useWords(AUDIT_WORDS);
   const { id, actor, resourceId, details } = event;
   return (
     <details>
-      <summary aria-label={words.detailsOf(id)}>{words.details}</summary>
+      <summary aria-label={t(`Details of record ${id}`, `Einzelheiten des Eintrags ${id}`)}>
+        {t('Details', 'Einzelheiten')}
+      </summary>
       <dl class="gateway-details">
         {Object.entries(details).map(([name, detail]) => (
-          <Fact key={name} name={words.names[name] ?? name} detail={detail} />
+          <Fact key={name} name={detailNames()[name] ?? name} detail={detail} />
         ))}
         {resourceId !== null && <Fact name="id" detail={resourceId} />}
-        {actor.requestId !== null && <Fact name={words.request} detail={actor.requestId} />}
-        <Fact name={words.record} detail={id} />
+        {actor.requestId !== null && (
+          <Fact name={t('Request', 'Anfrage')} detail={actor.requestId} />
+        )}
+        <Fact name={t('Record', 'Eintrag')} detail={id} />
       </dl>
     </details>
   );

@@ -1,42 +1,40 @@
 import { useState } from 'preact/hooks';
 import { type AuditEvent, listAuditRecords } from '../../../api.js';
-import { useConsole, useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { dateTime } from '../../../ui/time-ago.js';
 import { useLoaded } from '../../../ui/use-request.js';
-import { GATEWAY_WORDS } from '../gateway-words.js';
 import { type Column, List } from '../list.js';
 import { LocationName, PrincipalName } from '../names.js';
 import { CursorButtons, useCursorPages } from '../page-buttons.js';
 import { AuditDetails } from './audit-details.js';
-import { type AuditFilter, AuditFilters, NO_FILTER } from './audit-filters.js';
-import { AUDIT_WORDS } from './audit-words.js';
+import { type AuditFilter, AuditFilters, actionNames, NO_FILTER } from './audit-filters.js';
 
 const PAGE_RECORDS = 50;
 
 /** The audit trail, page by page. */
 export function AuditPart() {
-  const words = useWords(AUDIT_WORDS);
-  const common = useWords(GATEWAY_WORDS);
-  const { language } = useConsole();
   const [filter, setFilter] = useState(NO_FILTER);
   const pages = useCursorPages();
   const page = useLoaded(() => readPage(filter, pages.cursor), [filter, pages.cursor]);
   const columns: readonly Column<AuditEvent>[] = [
-    { head: common.when, cell: ({ at }) => dateTime(at, language.current.value) },
-    { head: common.who, cell: ({ actor }) => <ActorName actor={actor} /> },
-    { head: words.what, cell: ({ action }) => words.actions[action] },
-    { head: words.to, cell: (event) => <Subject event={event} /> },
-    { head: words.details, cell: (event) => <AuditDetails event={event} /> },
+    { head: t('When', 'Wann'), cell: ({ at }) => dateTime(at) },
+    { head: t('Who', 'Wer'), cell: ({ actor }) => <ActorName actor={actor} /> },
+    { head: t('What was done', 'Was getan wurde'), cell: ({ action }) => actionNames()[action] },
+    { head: t('To what', 'Woran'), cell: (event) => <Subject event={event} /> },
+    { head: t('Details', 'Einzelheiten'), cell: (event) => <AuditDetails event={event} /> },
   ];
   return (
     <List
-      title={words.title}
-      hint={words.hint}
+      title={t('Who did what', 'Wer was getan hat')}
+      hint={t(
+        'Every change, every recording that was handed out, and every refusal.',
+        'Jede Änderung, jede herausgegebene Aufnahme und jede Verweigerung.',
+      )}
       loaded={page}
       rows={page.data?.events}
       keyOf={({ id }) => id}
       columns={columns}
-      empty={words.none}
+      empty={t('No records.', 'Keine Einträge.')}
       tools={
         <>
           <AuditFilters
@@ -47,7 +45,7 @@ export function AuditPart() {
             }}
           />
           <button type="button" onClick={page.again}>
-            {common.refresh}
+            {t('Refresh', 'Erneuern')}
           </button>
         </>
       }
@@ -57,14 +55,13 @@ export function AuditPart() {
 }
 
 function ActorName({ actor: { type, id, address } }: { readonly actor: AuditEvent['actor'] }) {
-  const words = useWords(AUDIT_WORDS);
   const isPrincipal = (type === 'access-token' || type === 'device') && id !== null;
   return (
     <>
       {isPrincipal ? (
         <PrincipalName type={type} id={id} />
       ) : (
-        (type === 'gateway' && words.gateway) || words.unknown
+        (type === 'gateway' && t('The gateway', 'Das Gateway')) || t('Unknown', 'Unbekannt')
       )}
       {address !== null && <span class="hint"> ({address})</span>}
     </>

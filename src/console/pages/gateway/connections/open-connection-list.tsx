@@ -1,14 +1,24 @@
 import { useState } from 'preact/hooks';
 import { type Connection, listConnections } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
-import { GATEWAY_WORDS } from '../gateway-words.js';
 import { type Column, List } from '../list.js';
 import { PrincipalName, useNames } from '../names.js';
 import { CursorButtons, useCursorPages } from '../page-buttons.js';
 import { PauseButton } from '../pause-button.js';
 import { useRefreshed } from '../use-refreshed.js';
-import { CONNECTIONS_WORDS } from './connections-words.js';
+
+const limitNames = (): Readonly<Record<string, string>> => ({
+  messagesPerSecond: t('messages a second', 'Nachrichten je Sekunde'),
+  alarmsPerDay: t('alarms a day', 'Alarme am Tag'),
+});
+
+const limitOwners = (): Readonly<Record<string, string>> => ({
+  device: t('of a device', 'eines Geräts'),
+  token: t('of an access token', 'eines Zugangstokens'),
+  location: t('of the home', 'des Heims'),
+  total: t('of the gateway', 'des Gateways'),
+});
 
 /** A search reads up to this many pages: by default a gateway has at most 10,000 connections. */
 const MAX_PAGES = 100;
@@ -20,36 +30,41 @@ interface Read {
 
 /** Who is connected over MQTT: a page of 100, or all during a search. */
 export function OpenConnectionList() {
-  const words = useWords(CONNECTIONS_WORDS);
-  const common = useWords(GATEWAY_WORDS);
   const names = useNames();
   const pages = useCursorPages();
   const [isSearching, setSearching] = useState(false);
   const read = () => (isSearching ? readAll() : readPage(pages.cursor));
   const connections = useRefreshed(read, [pages.cursor, isSearching]);
+  const searched = connections.data?.connections.length ?? 0;
   const columns: readonly Column<Connection>[] = [
-    { head: common.who, cell: ({ principal }) => <PrincipalName {...principal} /> },
-    { head: common.clientId, cell: ({ clientId }) => <code class="gateway-id">{clientId}</code> },
-    { head: common.address, cell: ({ address }) => address },
-    { head: common.since, cell: ({ since }) => <TimeAgo at={since} /> },
+    { head: t('Who', 'Wer'), cell: ({ principal }) => <PrincipalName {...principal} /> },
     {
-      head: words.protocol,
+      head: t('Client id', 'Client-ID'),
+      cell: ({ clientId }) => <code class="gateway-id">{clientId}</code>,
+    },
+    { head: t('Address', 'Adresse'), cell: ({ address }) => address },
+    { head: t('Since', 'Seit'), cell: ({ since }) => <TimeAgo at={since} /> },
+    {
+      head: t('Protocol', 'Protokoll'),
       cell: ({ protocol, mqttVersion }) =>
         mqttVersion === null ? protocol : `${protocol}, MQTT ${mqttVersion}`,
     },
     {
-      head: words.keepAlive,
+      head: t('Keep-alive', 'Keep-Alive'),
       cell: ({ keepAliveSeconds }) =>
         keepAliveSeconds === null || keepAliveSeconds === 0
-          ? words.noKeepAlive
-          : words.seconds(keepAliveSeconds),
+          ? t('none', 'keines')
+          : `${keepAliveSeconds} s`,
     },
-    { head: words.slowed, cell: ({ slowed }) => <Slowed slowed={slowed} /> },
+    { head: t('Slowed', 'Gebremst'), cell: ({ slowed }) => <Slowed slowed={slowed} /> },
   ];
   return (
     <List
-      title={words.open}
-      hint={words.openHint}
+      title={t('Connected now', 'Jetzt verbunden')}
+      hint={t(
+        'Over MQTT, in the order of connecting.',
+        'Über MQTT, in der Reihenfolge des Verbindens.',
+      )}
       loaded={connections}
       rows={connections.data?.connections}
       keyOf={({ principal, clientId }) => `${principal.type} ${principal.id} ${clientId}`}
@@ -57,7 +72,7 @@ export function OpenConnectionList() {
       textOf={({ clientId, address, principal: { id } }) =>
         `${clientId} ${address} ${id} ${names.tokens.value.get(id) ?? names.devices.value.get(id) ?? ''}`
       }
-      empty={words.noConnections}
+      empty={t('Nobody is connected.', 'Niemand ist verbunden.')}
       tools={
         <>
           <label class="check">
@@ -66,7 +81,7 @@ export function OpenConnectionList() {
               checked={isSearching}
               onChange={({ currentTarget }) => setSearching(currentTarget.checked)}
             />
-            {words.searchAll}
+            {t('Search all connections', 'Alle Verbindungen durchsuchen')}
           </label>
           <PauseButton refreshed={connections} />
         </>
@@ -74,7 +89,7 @@ export function OpenConnectionList() {
       foot={
         isSearching ? (
           <p class="hint" role="status">
-            {words.searched(connections.data?.connections.length ?? 0)}
+            {t(`${searched} connections searched`, `${searched} Verbindungen durchsucht`)}
           </p>
         ) : (
           <CursorButtons pages={pages} nextCursor={connections.data?.nextCursor} />
@@ -86,12 +101,11 @@ export function OpenConnectionList() {
 
 /** The limit that slows the reading of a client. */
 function Slowed({ slowed }: { readonly slowed: Connection['slowed'] }) {
-  const words = useWords(CONNECTIONS_WORDS);
-  if (slowed === null) return <>{words.notSlowed}</>;
+  if (slowed === null) return <>{t('no', 'nein')}</>;
   const [of = '', name = ''] = slowed.limit.split('.');
   return (
     <span class="gateway-bad">
-      {words.limits[name] ?? slowed.limit} {words.limitsOf[of] ?? ''}, <TimeAgo at={slowed.since} />
+      {limitNames()[name] ?? slowed.limit} {limitOwners()[of] ?? ''}, <TimeAgo at={slowed.since} />
     </span>
   );
 }

@@ -1,34 +1,35 @@
 import { listSessions, type StoredSession } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
-import { useNumber } from '../../../ui/numbers.js';
+import { t } from '../../../language.js';
+import { number } from '../../../ui/numbers.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
-import { GATEWAY_WORDS } from '../gateway-words.js';
 import { type Column, List } from '../list.js';
 import { PrincipalName, useNames } from '../names.js';
 import { PauseButton } from '../pause-button.js';
 import { useRefreshed } from '../use-refreshed.js';
-import { CONNECTIONS_WORDS } from './connections-words.js';
 
 /** The persistent sessions with the largest backlogs. */
 export function SessionList() {
-  const words = useWords(CONNECTIONS_WORDS);
-  const common = useWords(GATEWAY_WORDS);
   const names = useNames();
   const sessions = useRefreshed(listSessions, []);
-  const number = useNumber();
   const columns: readonly Column<StoredSession>[] = [
-    { head: common.who, cell: ({ principal }) => <PrincipalName {...principal} /> },
-    { head: common.clientId, cell: ({ clientId }) => <code class="gateway-id">{clientId}</code> },
-    { head: words.state, cell: (session) => <State session={session} /> },
+    { head: t('Who', 'Wer'), cell: ({ principal }) => <PrincipalName {...principal} /> },
     {
-      head: words.waitingAlarms,
+      head: t('Client id', 'Client-ID'),
+      cell: ({ clientId }) => <code class="gateway-id">{clientId}</code>,
+    },
+    { head: t('State', 'Zustand'), cell: (session) => <State session={session} /> },
+    {
+      head: t('Waiting alarms', 'Wartende Alarme'),
       cell: ({ backlog: { alarms } }) => (
         <span class={alarms > 0 ? 'gateway-waiting' : ''}>{number(alarms)}</span>
       ),
     },
-    { head: words.waitingMessages, cell: ({ backlog }) => number(backlog.messages) },
     {
-      head: words.oldest,
+      head: t('Other waiting messages', 'Andere wartende Nachrichten'),
+      cell: ({ backlog }) => number(backlog.messages),
+    },
+    {
+      head: t('Oldest waiting', 'Älteste wartende'),
       cell: ({ oldestQueuedAt }) =>
         oldestQueuedAt === null ? '–' : <TimeAgo at={oldestQueuedAt} />,
     },
@@ -36,8 +37,11 @@ export function SessionList() {
   const { data } = sessions;
   return (
     <List
-      title={words.waiting}
-      hint={words.waitingHint}
+      title={t('For whom something waits', 'Auf wen etwas wartet')}
+      hint={t(
+        'Persistent sessions, connected or away: those with the most waiting alarms first. 100 at most are shown.',
+        'Dauerhafte Sitzungen, verbunden oder nicht: zuerst die mit den meisten wartenden Alarmen. Höchstens 100 werden angezeigt.',
+      )}
       loaded={sessions}
       rows={data?.sessions}
       keyOf={({ principal, clientId }) => `${principal.type} ${principal.id} ${clientId}`}
@@ -45,22 +49,28 @@ export function SessionList() {
       textOf={({ clientId, principal: { id } }) =>
         `${clientId} ${id} ${names.tokens.value.get(id) ?? names.devices.value.get(id) ?? ''}`
       }
-      empty={words.noSessions}
+      empty={t('There are no persistent sessions.', 'Es gibt keine dauerhaften Sitzungen.')}
       tools={<PauseButton refreshed={sessions} />}
       foot={
         data !== undefined &&
-        data.total > 0 && <p class="hint">{words.sessionsOf(data.sessions.length, data.total)}</p>
+        data.total > 0 && (
+          <p class="hint">
+            {t(
+              `${data.sessions.length} of ${data.total} persistent sessions`,
+              `${data.sessions.length} von ${data.total} dauerhaften Sitzungen`,
+            )}
+          </p>
+        )
       }
     />
   );
 }
 
 function State({ session: { connected, awaySince } }: { readonly session: StoredSession }) {
-  const words = useWords(CONNECTIONS_WORDS);
-  if (connected) return <span class="gateway-good">{words.connected}</span>;
+  if (connected) return <span class="gateway-good">{t('connected', 'verbunden')}</span>;
   return (
     <span class="gateway-bad">
-      {words.away}
+      {t('away', 'nicht verbunden')}
       {awaySince !== null && (
         <>
           , <TimeAgo at={awaySince} />

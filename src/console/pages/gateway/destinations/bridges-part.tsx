@@ -1,30 +1,71 @@
 import { useState } from 'preact/hooks';
 import { type Bridge, deleteBridge, listBridges, listDeadLetters } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
-import { useNumber } from '../../../ui/numbers.js';
+import { number } from '../../../ui/numbers.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
 import { type Column, List } from '../list.js';
 import { PauseButton } from '../pause-button.js';
 import { useRefreshed } from '../use-refreshed.js';
-import { BRIDGES_WORDS } from './bridges-words.js';
 import { DeadLetters } from './dead-letters.js';
-import { DESTINATIONS_WORDS } from './destinations-words.js';
 import { TimeOrNone, useDeadLettersColumn, useQueueColumns } from './queue-columns.js';
+
+const removeTitle = (name: string) =>
+  t(`Delete the queue of ${name}`, `Warteschlange von ${name} löschen`);
+
+/** The kinds of a bridge's failure, `lastError.kind`. */
+export const failureNames = (): Readonly<Record<string, string>> => ({
+  unreachable: t('the upstream cannot be reached', 'die Gegenstelle ist nicht erreichbar'),
+  closed: t(
+    'the upstream has closed the connection',
+    'die Gegenstelle hat die Verbindung geschlossen',
+  ),
+  silent: t('the upstream does not answer', 'die Gegenstelle antwortet nicht'),
+  unavailable: t(
+    'the upstream takes no connections now',
+    'die Gegenstelle nimmt zurzeit keine Verbindungen an',
+  ),
+  refused: t('the upstream refuses a message', 'die Gegenstelle weist eine Nachricht ab'),
+  store: t(
+    'the store cannot take what comes from the upstream',
+    'der Speicher kann nicht aufnehmen, was von der Gegenstelle kommt',
+  ),
+  tls: t(
+    'no trusted TLS connection to the upstream',
+    'keine vertrauenswürdige TLS-Verbindung zur Gegenstelle',
+  ),
+  credentials: t(
+    'the upstream does not accept the credentials',
+    'die Gegenstelle nimmt die Zugangsdaten nicht an',
+  ),
+  'client-id': t(
+    'the upstream does not accept the client id',
+    'die Gegenstelle nimmt die Client-ID nicht an',
+  ),
+  'taken-over': t(
+    'another client uses the client id of the bridge',
+    'ein anderer Client benutzt die Client-ID der Brücke',
+  ),
+  'packet-too-large': t(
+    'the upstream sends packets far over the limit',
+    'die Gegenstelle sendet Pakete weit über der Grenze',
+  ),
+  protocol: t(
+    'the upstream does not speak this version of MQTT',
+    'die Gegenstelle spricht diese Version von MQTT nicht',
+  ),
+});
 
 /** The bridges to other brokers, with their queues. */
 export function BridgesPart() {
-  const words = useWords(BRIDGES_WORDS);
-  const common = useWords(DESTINATIONS_WORDS);
   const bridges = useRefreshed(listBridges, []);
   const [opened, setOpened] = useState<string>();
   const [removed, setRemoved] = useState<Bridge>();
-  const number = useNumber();
   const queueColumns = useQueueColumns();
   const deadLetters = useDeadLettersColumn(setOpened);
   const columns: readonly Column<Bridge>[] = [
     {
-      head: words.name,
+      head: t('Bridge', 'Brücke'),
       cell: ({ name, url }) => (
         <>
           <strong>{name}</strong> <code class="gateway-id">{url}</code>
@@ -32,13 +73,13 @@ export function BridgesPart() {
       ),
     },
     {
-      head: common.state,
+      head: t('State', 'Zustand'),
       cell: (bridge) => (
         <>
           <State bridge={bridge} />{' '}
           {bridge.url === null && (
             <button type="button" class="danger" onClick={() => setRemoved(bridge)}>
-              {words.removeOf(bridge.name)}
+              {removeTitle(bridge.name)}
             </button>
           )}
         </>
@@ -46,23 +87,29 @@ export function BridgesPart() {
     },
     ...queueColumns,
     {
-      head: words.acknowledged,
+      head: t('Last acknowledged', 'Zuletzt bestätigt'),
       cell: ({ lastAcknowledgedAt }) => <TimeOrNone at={lastAcknowledgedAt} />,
     },
-    { head: common.lastError, cell: ({ lastError }) => <LastError error={lastError} /> },
+    {
+      head: t('Last failure', 'Letzter Fehler'),
+      cell: ({ lastError }) => <LastError error={lastError} />,
+    },
     deadLetters,
   ];
   return (
     <>
       <List
-        title={words.bridges}
-        hint={words.hint}
+        title={t('Bridges', 'Brücken')}
+        hint={t(
+          'Bridges are configured in the gateway’s file.',
+          'Brücken werden in der Datei des Gateways eingerichtet.',
+        )}
         loaded={bridges}
         rows={bridges.data}
         keyOf={({ name }) => name}
         columns={columns}
         textOf={({ name, url }) => `${name} ${url ?? ''}`}
-        empty={words.none}
+        empty={t('No bridges are configured.', 'Es sind keine Brücken eingerichtet.')}
         tools={<PauseButton refreshed={bridges} />}
       />
       {opened !== undefined && (
@@ -74,8 +121,8 @@ export function BridgesPart() {
       )}
       {removed !== undefined && (
         <ChangeDialog
-          title={words.removeOf(removed.name)}
-          submit={words.remove}
+          title={removeTitle(removed.name)}
+          submit={t('Delete', 'Löschen')}
           isDangerous
           request={() => deleteBridge({ name: removed.name })}
           onDone={() => {
@@ -84,7 +131,12 @@ export function BridgesPart() {
           }}
           onClose={() => setRemoved(undefined)}
         >
-          <p>{words.removeAsk(number(removed.queued))}</p>
+          <p>
+            {t(
+              `${number(removed.queued)} messages that wait are deleted for good.`,
+              `${number(removed.queued)} wartende Nachrichten werden endgültig gelöscht.`,
+            )}
+          </p>
         </ChangeDialog>
       )}
     </>
@@ -92,13 +144,22 @@ export function BridgesPart() {
 }
 
 function State({ bridge: { url, state, connected, connectedSince } }: { readonly bridge: Bridge }) {
-  const words = useWords(BRIDGES_WORDS);
-  if (url === null) return <span class="gateway-bad">{words.missing}</span>;
-  if (state === 'refusing') return <span class="gateway-bad">{words.refusing}</span>;
-  if (!connected) return <span class="gateway-bad">{words.down}</span>;
+  if (url === null)
+    return (
+      <span class="gateway-bad">
+        {t('missing from the configuration', 'fehlt in der Konfiguration')}
+      </span>
+    );
+  if (state === 'refusing')
+    return (
+      <span class="gateway-bad">
+        {t('the upstream refuses alarms', 'die Gegenstelle weist Alarme ab')}
+      </span>
+    );
+  if (!connected) return <span class="gateway-bad">{t('down', 'unterbrochen')}</span>;
   return (
     <span class="gateway-good">
-      {words.connected}
+      {t('connected', 'verbunden')}
       {connectedSince !== null && (
         <>
           , <TimeAgo at={connectedSince} />
@@ -109,12 +170,10 @@ function State({ bridge: { url, state, connected, connectedSince } }: { readonly
 }
 
 function LastError({ error }: { readonly error: Bridge['lastError'] }) {
-  const words = useWords(BRIDGES_WORDS);
-  const common = useWords(DESTINATIONS_WORDS);
-  if (error === null) return <>{common.noError}</>;
+  if (error === null) return <>{t('none', 'keiner')}</>;
   return (
     <>
-      {words.kinds[error.kind] ?? error.kind} ({error.detail}), <TimeAgo at={error.at} />
+      {failureNames()[error.kind] ?? error.kind} ({error.detail}), <TimeAgo at={error.at} />
     </>
   );
 }

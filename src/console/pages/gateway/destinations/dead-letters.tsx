@@ -1,15 +1,16 @@
 import { useState } from 'preact/hooks';
 import type { DeadLetter } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { Dialog } from '../../../ui/dialog.js';
 import { FailureText } from '../../../ui/failure-text.js';
-import { useNumber } from '../../../ui/numbers.js';
+import { number } from '../../../ui/numbers.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
 import { useChange, useLoaded } from '../../../ui/use-request.js';
-import { GATEWAY_WORDS } from '../gateway-words.js';
 import { type Column, List } from '../list.js';
 import { textOfBase64 } from '../payload.js';
-import { DESTINATIONS_WORDS } from './destinations-words.js';
+
+export const deadLettersOf = (name: string) =>
+  t(`Dead letters of ${name}`, `Unzustellbare Nachrichten von ${name}`);
 
 interface DeadLettersProps {
   /** The name of the bridge or webhook. */
@@ -22,28 +23,29 @@ interface DeadLettersProps {
 
 /** The messages that a bridge or webhook has permanently failed to deliver. */
 export function DeadLetters({ name, read, sendAgain, onClose }: DeadLettersProps) {
-  const words = useWords(DESTINATIONS_WORDS);
-  const common = useWords(GATEWAY_WORDS);
   const letters = useLoaded(read, [name]);
   const columns: readonly Column<DeadLetter>[] = [
-    { head: common.when, cell: ({ at }) => <TimeAgo at={at} /> },
-    { head: common.topic, cell: ({ topic }) => <code class="gateway-id">{topic}</code> },
-    { head: common.reason, cell: ({ reason }) => reason },
+    { head: t('When', 'Wann'), cell: ({ at }) => <TimeAgo at={at} /> },
+    { head: t('Topic', 'Topic'), cell: ({ topic }) => <code class="gateway-id">{topic}</code> },
+    { head: t('Reason', 'Grund'), cell: ({ reason }) => reason },
     {
-      head: common.payload,
+      head: t('Content', 'Inhalt'),
       cell: ({ base64 }) => <code class="gateway-payload">{textOfBase64(base64)}</code>,
     },
   ];
   return (
-    <Dialog title={words.deadLettersOf(name)} onClose={onClose}>
+    <Dialog title={deadLettersOf(name)} onClose={onClose}>
       <List
-        title={words.deadLetters}
-        hint={words.deadLettersHint}
+        title={t('Dead letters', 'Unzustellbare Nachrichten')}
+        hint={t(
+          'Messages that the receiver refuses for good, the newest first.',
+          'Nachrichten, die der Empfänger endgültig ablehnt, die neuesten zuerst.',
+        )}
         loaded={letters}
         rows={letters.data}
         keyOf={(letter) => JSON.stringify(letter)}
         columns={columns}
-        empty={words.noDeadLetters}
+        empty={t('There are none.', 'Es gibt keine.')}
         tools={
           sendAgain !== undefined && (
             <SendAgain
@@ -64,8 +66,6 @@ interface SendAgainProps extends Required<Pick<DeadLettersProps, 'sendAgain'>> {
 }
 
 function SendAgain({ sendAgain, hasSome, onSent }: SendAgainProps) {
-  const words = useWords(DESTINATIONS_WORDS);
-  const number = useNumber();
   const change = useChange();
   const [said, setSaid] = useState('');
   return (
@@ -76,13 +76,18 @@ function SendAgain({ sendAgain, hasSome, onSent }: SendAgainProps) {
         onClick={() =>
           change.send(sendAgain, ({ sent, reason }) => {
             setSaid(
-              reason === null ? words.sent(number(sent)) : words.sentUntil(number(sent), reason),
+              reason === null
+                ? t(`${number(sent)} delivered.`, `${number(sent)} zugestellt.`)
+                : t(
+                    `${number(sent)} delivered, then: ${reason}.`,
+                    `${number(sent)} zugestellt, dann: ${reason}.`,
+                  ),
             );
             onSent();
           })
         }
       >
-        {words.sendAgain}
+        {t('Send again', 'Erneut senden')}
       </button>
       <span role="status">{said}</span>
       <FailureText failure={change.failure} />

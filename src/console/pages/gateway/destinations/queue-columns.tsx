@@ -1,8 +1,8 @@
-import { useWords } from '../../../console-parts.js';
-import { useNumber } from '../../../ui/numbers.js';
+import { t } from '../../../language.js';
+import { number } from '../../../ui/numbers.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
 import type { Column } from '../list.js';
-import { DESTINATIONS_WORDS } from './destinations-words.js';
+import { deadLettersOf } from './dead-letters.js';
 
 /** What bridges and webhooks have in common. */
 interface Destination {
@@ -15,24 +15,28 @@ interface Destination {
 
 /** The columns of a destination's queue: waiting, delivered, dropped. */
 export function useQueueColumns(): readonly Column<Destination>[] {
-  const words = useWords(DESTINATIONS_WORDS);
-  const number = useNumber();
   return [
     {
-      head: words.waiting,
+      head: t('Waiting', 'Wartend'),
       cell: ({ queued }) => (
         <span class={queued > 0 ? 'gateway-waiting' : ''}>{number(queued)}</span>
       ),
     },
-    { head: words.oldest, cell: ({ oldestQueuedAt }) => <TimeOrNone at={oldestQueuedAt} /> },
-    { head: words.delivered, cell: ({ delivered }) => number(delivered) },
     {
-      head: words.dropped,
+      head: t('Oldest waiting', 'Älteste wartende'),
+      cell: ({ oldestQueuedAt }) => <TimeOrNone at={oldestQueuedAt} />,
+    },
+    { head: t('Delivered', 'Zugestellt'), cell: ({ delivered }) => number(delivered) },
+    {
+      head: t('Dropped', 'Verworfen'),
       cell: ({ dropped: { tooOld, tooMany, refused, lost } }) => (
         <>
-          {words.tooOld(number(tooOld))}, {words.tooMany(number(tooMany))},{' '}
-          <span class={refused > 0 ? 'gateway-waiting' : ''}>{words.refused(number(refused))}</span>
-          , {words.lost(number(lost))}
+          {t(`${number(tooOld)} too old`, `${number(tooOld)} zu alt`)},{' '}
+          {t(`${number(tooMany)} too many`, `${number(tooMany)} zu viele`)},{' '}
+          <span class={refused > 0 ? 'gateway-waiting' : ''}>
+            {t(`${number(refused)} refused`, `${number(refused)} unzustellbar`)}
+          </span>
+          , {t(`${number(lost)} lost`, `${number(lost)} verloren`)}
         </>
       ),
     },
@@ -41,12 +45,11 @@ export function useQueueColumns(): readonly Column<Destination>[] {
 
 /** The button that shows the dead letters of a destination. */
 export function useDeadLettersColumn(show: (name: string) => void): Column<Destination> {
-  const words = useWords(DESTINATIONS_WORDS);
   return {
-    head: words.deadLetters,
+    head: t('Dead letters', 'Unzustellbare Nachrichten'),
     cell: ({ name }) => (
-      <button type="button" aria-label={words.deadLettersOf(name)} onClick={() => show(name)}>
-        {words.deadLetters}
+      <button type="button" aria-label={deadLettersOf(name)} onClick={() => show(name)}>
+        {t('Dead letters', 'Unzustellbare Nachrichten')}
       </button>
     ),
   };

@@ -5,27 +5,29 @@ import {
   type Output,
   sendOutputDeadLettersAgain,
 } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
 import { type Column, List } from '../list.js';
 import { PauseButton } from '../pause-button.js';
 import { useRefreshed } from '../use-refreshed.js';
 import { DeadLetters } from './dead-letters.js';
-import { DESTINATIONS_WORDS } from './destinations-words.js';
 import { useDeadLettersColumn, useQueueColumns } from './queue-columns.js';
-import { WEBHOOKS_WORDS } from './webhooks-words.js';
+
+const stateNames = () => ({
+  delivering: t('delivering', 'stellt zu'),
+  failing: t('failing', 'gestört'),
+  refusing: t('refuses alarms', 'weist Alarme ab'),
+});
 
 /** The webhooks, with their queues. */
 export function WebhooksPart() {
-  const words = useWords(WEBHOOKS_WORDS);
-  const common = useWords(DESTINATIONS_WORDS);
   const webhooks = useRefreshed(listOutputs, []);
   const [opened, setOpened] = useState<string>();
   const queueColumns = useQueueColumns();
   const deadLetters = useDeadLettersColumn(setOpened);
   const columns: readonly Column<Output>[] = [
     {
-      head: words.name,
+      head: t('Webhook', 'Webhook'),
       cell: ({ name, host }) => (
         <>
           <strong>{name}</strong> <code class="gateway-id">{host}</code>
@@ -33,19 +35,19 @@ export function WebhooksPart() {
       ),
     },
     {
-      head: common.state,
+      head: t('State', 'Zustand'),
       cell: ({ state }) => (
         <span class={state === 'delivering' ? 'gateway-good' : 'gateway-bad'}>
-          {words.states[state]}
+          {stateNames()[state]}
         </span>
       ),
     },
     ...queueColumns,
     {
-      head: common.lastError,
+      head: t('Last failure', 'Letzter Fehler'),
       cell: ({ lastError }) =>
         lastError === null ? (
-          common.noError
+          t('none', 'keiner')
         ) : (
           <>
             {lastError.detail}, <TimeAgo at={lastError.at} />
@@ -57,14 +59,17 @@ export function WebhooksPart() {
   return (
     <>
       <List
-        title={words.webhooks}
-        hint={words.hint}
+        title={t('Webhooks', 'Webhooks')}
+        hint={t(
+          'Webhooks are configured in the gateway’s file, under outputs.',
+          'Webhooks werden in der Datei des Gateways eingerichtet, unter outputs.',
+        )}
         loaded={webhooks}
         rows={webhooks.data}
         keyOf={({ name }) => name}
         columns={columns}
         textOf={({ name, host }) => `${name} ${host}`}
-        empty={words.none}
+        empty={t('No webhooks are configured.', 'Es sind keine Webhooks eingerichtet.')}
         tools={<PauseButton refreshed={webhooks} />}
       />
       {opened !== undefined && (

@@ -1,18 +1,28 @@
 import { type AdvisedFault, acknowledgeFault, getOpenApiDocument } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { useFaults } from '../../../live/use-faults.js';
 import { recordOf } from '../../../request.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useChange, useLoaded } from '../../../ui/use-request.js';
-import { GATEWAY_WORDS } from '../gateway-words.js';
 import { CodeText } from './code-text.js';
-import { OVERVIEW_WORDS } from './overview-words.js';
 import { RejectedList } from './rejected-list.js';
 import { UnknownDevice } from './unknown-device.js';
 
+/** What a fault is about: `FAULT_SUBJECTS` of the gateway. */
+export const subjectNames = (): Readonly<Record<string, string>> => ({
+  location: t('Home', 'Heim'),
+  room: t('Room', 'Zimmer'),
+  group: t('Group', 'Gruppe'),
+  device: t('Device', 'Gerät'),
+  'access-token': t('Access token', 'Zugangstoken'),
+  bridge: t('Bridge', 'Brücke'),
+  session: t('Session', 'Sitzung'),
+  webhook: t('Webhook', 'Webhook'),
+  address: t('Address', 'Adresse'),
+});
+
 /** Whether the gateway is ready, and what to do about its faults. */
 export function OverviewPart() {
-  const words = useWords(OVERVIEW_WORDS);
   const { data: faults, failure, again } = useFaults();
   const isReady = faults?.every(({ stops }) => !stops);
   const version = useVersion();
@@ -23,12 +33,20 @@ export function OverviewPart() {
       {faults !== undefined && failure === undefined && (
         <>
           <p class={isReady ? 'gateway-ready' : 'gateway-unready'} role="status">
-            {isReady ? words.ready : words.notReady}
+            {isReady
+              ? t(
+                  'The gateway is ready: alarms are taken, stored and forwarded.',
+                  'Das Gateway ist bereit: Alarme werden angenommen, gespeichert und weitergeleitet.',
+                )
+              : t(
+                  'The gateway is not ready: it cannot do its whole work.',
+                  'Das Gateway ist nicht bereit: Es kann nicht seine ganze Arbeit tun.',
+                )}
           </p>
           <p>
-            {words.version} {version ?? '…'}
+            {t('Version', 'Version')} {version ?? '…'}
           </p>
-          <h2>{words.faults}</h2>
+          <h2>{t('Faults', 'Störungen')}</h2>
           <Faults faults={faults} />
         </>
       )}
@@ -45,12 +63,12 @@ function useVersion(): string | undefined {
 }
 
 function Loading() {
-  return <p role="status">{useWords(GATEWAY_WORDS).loading}</p>;
+  return <p role="status">{t('Loading …', 'Wird geladen …')}</p>;
 }
 
 function Faults({ faults }: { readonly faults: readonly AdvisedFault[] }) {
-  const words = useWords(OVERVIEW_WORDS);
-  if (faults.length === 0) return <p class="gateway-good">{words.noFaults}</p>;
+  if (faults.length === 0)
+    return <p class="gateway-good">{t('Nothing is wrong.', 'Alles in Ordnung.')}</p>;
   return (
     <ul class="gateway-faults">
       {faults.map(({ code, message, advice, acknowledgeable, subject }) => (
@@ -58,12 +76,13 @@ function Faults({ faults }: { readonly faults: readonly AdvisedFault[] }) {
           <strong>{message}</strong>
           {subject && (
             <p>
-              {words.subjects[subject.type]} {nameOf(subject)}
-              {subject.via && ` ${words.through(subject.via.name)}`}
+              {subjectNames()[subject.type]} {nameOf(subject)}
+              {subject.via && ` ${t(`through ${subject.via.name}`, `über ${subject.via.name}`)}`}
             </p>
           )}
           <p>
-            <span class="hint">{words.whatToDo}</span> <CodeText text={advice} />
+            <span class="hint">{t('What to do:', 'Was zu tun ist:')}</span>{' '}
+            <CodeText text={advice} />
           </p>
           {code === 'unknown-device' && subject && <UnknownDevice id={subject.id} />}
           {acknowledgeable && <AcknowledgeButton code={code} />}
@@ -79,7 +98,6 @@ function nameOf({ id, name }: NonNullable<AdvisedFault['subject']>): string {
 
 /** The list follows `gateway/status`, which reports the end of the fault. */
 function AcknowledgeButton({ code }: { readonly code: string }) {
-  const words = useWords(OVERVIEW_WORDS);
   const change = useChange();
   return (
     <>
@@ -94,7 +112,7 @@ function AcknowledgeButton({ code }: { readonly code: string }) {
           )
         }
       >
-        {words.acknowledge}
+        {t('Acknowledge', 'Quittieren')}
       </button>
     </>
   );

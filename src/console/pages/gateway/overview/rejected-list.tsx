@@ -1,14 +1,58 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { listLocations, listRejectedPublishes, type RejectedPublish } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { type Failure, failureOf } from '../../../request.js';
 import { TimeAgo } from '../../../ui/time-ago.js';
-import { GATEWAY_WORDS } from '../gateway-words.js';
 import { type Column, List } from '../list.js';
 import { LocationSelect } from '../location-select.js';
 import { PrincipalName } from '../names.js';
 import { textOfBase64 } from '../payload.js';
-import { OVERVIEW_WORDS } from './overview-words.js';
+
+/** Why a publish could not be used: `INVALID_PUBLISH_REASONS` of the gateway. */
+export const reasonTexts = (): Readonly<Record<string, string>> => ({
+  'not-json': t(
+    'The alarm is no JSON in UTF-8. If its kind could be read, it was raised.',
+    'Der Alarm ist kein JSON in UTF-8. War seine Art zu lesen, so wurde er ausgelöst.',
+  ),
+  'not-an-object': t('An alarm must be a JSON object.', 'Ein Alarm muss ein JSON-Objekt sein.'),
+  'unknown-kind': t(
+    'The kind of the alarm is missing, or none of the eight.',
+    'Die Art des Alarms fehlt, oder ist keine der acht.',
+  ),
+  'invalid-footage': t(
+    'The footage is no object, or not under the device’s own prefix. The alarm was raised without it.',
+    'Die Aufnahme ist kein Objekt, oder liegt nicht unter dem Präfix des Geräts. Der Alarm wurde ohne sie ausgelöst.',
+  ),
+  'contradicting-kind': t(
+    'The topic and the payload have different kinds.',
+    'Topic und Inhalt nennen verschiedene Arten.',
+  ),
+  'not-permitted': t(
+    'The device may publish on its own topics only.',
+    'Das Gerät darf nur auf seinen eigenen Topics veröffentlichen.',
+  ),
+  'payload-too-large': t(
+    'The alarm is larger than mqtt.maxAlarmBytes.',
+    'Der Alarm ist größer als mqtt.maxAlarmBytes.',
+  ),
+  'reserved-topic': t('The topic is reserved.', 'Das Topic ist reserviert.'),
+  'invalid-topic': t(
+    'The topic has too many levels, an empty one, or control characters.',
+    'Das Topic hat zu viele Ebenen, eine leere, oder Steuerzeichen.',
+  ),
+  'invalid-alarm-state': t(
+    'A state of an alarm needs the alarm’s id, a state, and no invalid note.',
+    'Ein Zustand eines Alarms braucht dessen Id, einen Zustand und keine ungültige Notiz.',
+  ),
+  'unknown-alarm': t(
+    'The device has raised no such alarm in this home.',
+    'Das Gerät hat in diesem Heim keinen solchen Alarm ausgelöst.',
+  ),
+  'alarm-resolved': t(
+    'The alarm has been resolved, and cannot be acknowledged any more.',
+    'Der Alarm ist erledigt und kann nicht mehr quittiert werden.',
+  ),
+});
 
 /** The page never shows more. */
 const MAX_SHOWN = 500;
@@ -22,31 +66,37 @@ interface Read {
 
 /** Publishes that could not be used, read home by home on request. */
 export function RejectedList() {
-  const words = useWords(OVERVIEW_WORDS);
-  const common = useWords(GATEWAY_WORDS);
   const [locationId, setLocationId] = useState('');
   const { read, start, forget } = useRejected(locationId);
   const isReading = read !== undefined && read.homes < read.allHomes && !read.failure;
   const shown = read?.publishes.slice(0, MAX_SHOWN);
   const columns: readonly Column<RejectedPublish>[] = [
-    { head: words.received, cell: ({ receivedAt }) => <TimeAgo at={receivedAt} /> },
-    { head: common.device, cell: ({ deviceId }) => <PrincipalName type="device" id={deviceId} /> },
-    { head: common.reason, cell: ({ reason }) => words.reasons[reason] ?? reason },
-    { head: common.topic, cell: ({ topic }) => <code class="gateway-id">{topic}</code> },
+    { head: t('Received', 'Empfangen'), cell: ({ receivedAt }) => <TimeAgo at={receivedAt} /> },
     {
-      head: common.payload,
+      head: t('Device', 'Gerät'),
+      cell: ({ deviceId }) => <PrincipalName type="device" id={deviceId} />,
+    },
+    { head: t('Reason', 'Grund'), cell: ({ reason }) => reasonTexts()[reason] ?? reason },
+    { head: t('Topic', 'Topic'), cell: ({ topic }) => <code class="gateway-id">{topic}</code> },
+    {
+      head: t('Content', 'Inhalt'),
       cell: ({ base64 }) => <code class="gateway-payload">{textOfBase64(base64)}</code>,
     },
   ];
   return (
     <List
-      title={words.rejected}
-      hint={words.rejectedHint}
+      title={t('Rejected publishes', 'Unbrauchbare Sendungen')}
+      hint={t(
+        'What devices sent and could not be used, or only in part. The newest of each home.',
+        'Was Geräte gesendet haben und nicht oder nur zum Teil verwendet werden konnte. Die neuesten jedes Heims.',
+      )}
       loaded={{ failure: read?.failure, again: start, isPending: isReading }}
       rows={read === undefined ? [] : shown}
       keyOf={({ deviceId, receivedAt, topic, base64 }) => deviceId + receivedAt + topic + base64}
       columns={columns}
-      empty={read === undefined || isReading ? '' : words.noneRejected}
+      empty={
+        read === undefined || isReading ? '' : t('None were rejected.', 'Keine waren unbrauchbar.')
+      }
       tools={
         <>
           <LocationSelect
@@ -63,7 +113,7 @@ export function RejectedList() {
               if (!isReading) start();
             }}
           >
-            {words.show}
+            {t('Show', 'Anzeigen')}
           </button>
         </>
       }
@@ -71,9 +121,19 @@ export function RejectedList() {
         read !== undefined && (
           <p role="status">
             {isReading
-              ? words.reading(read.homes, read.allHomes)
-              : words.count(read.publishes.length)}{' '}
-            {read.publishes.length > MAX_SHOWN && words.newest(MAX_SHOWN, read.publishes.length)}
+              ? t(
+                  `${read.homes} of ${read.allHomes} homes read …`,
+                  `${read.homes} von ${read.allHomes} Heimen gelesen …`,
+                )
+              : t(
+                  `${read.publishes.length} rejected publishes`,
+                  `${read.publishes.length} unbrauchbare Sendungen`,
+                )}{' '}
+            {read.publishes.length > MAX_SHOWN &&
+              t(
+                `The newest ${MAX_SHOWN} of ${read.publishes.length} are shown.`,
+                `Die neuesten ${MAX_SHOWN} von ${read.publishes.length} werden angezeigt.`,
+              )}
           </p>
         )
       }

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 import { createDevice } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { CopiedText } from '../../../ui/copied-text.js';
 import { NameField } from '../../home/fields.js';
 import { LocationSelect } from '../location-select.js';
-import { OVERVIEW_WORDS } from './overview-words.js';
+
+const createTitle = () => t('Create this device', 'Dieses Gerät anlegen');
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
@@ -16,7 +17,6 @@ interface UnknownDeviceProps {
 
 /** Creates the device that a hub publishes for; under a friendly name, the hub must be told its id. */
 export function UnknownDevice({ id }: UnknownDeviceProps) {
-  const words = useWords(OVERVIEW_WORDS);
   const isId = UUID.test(id);
   const [isOpen, setIsOpen] = useState(false);
   const [created, setCreated] = useState<string>();
@@ -25,20 +25,26 @@ export function UnknownDevice({ id }: UnknownDeviceProps) {
   if (created !== undefined) {
     return (
       <p role="status">
-        {words.publishUnder}{' '}
-        <CopiedText text={`devices/${created}/alarms`} label={words.copyTopic} />
+        {t(
+          'Created. Alarms from it are taken under',
+          'Angelegt. Seine Alarme werden angenommen unter',
+        )}{' '}
+        <CopiedText
+          text={`devices/${created}/alarms`}
+          label={t('Copy the topic', 'Topic kopieren')}
+        />
       </p>
     );
   }
   return (
     <>
       <button type="button" onClick={() => setIsOpen(true)}>
-        {words.createDevice}
+        {createTitle()}
       </button>
       {isOpen && (
         <ChangeDialog
-          title={words.createDevice}
-          submit={words.create}
+          title={createTitle()}
+          submit={t('Create', 'Anlegen')}
           isIncomplete={locationId === ''}
           request={() => createDevice({ locationId }, isId ? { name, id } : { name })}
           onDone={(device) => {
@@ -49,7 +55,11 @@ export function UnknownDevice({ id }: UnknownDeviceProps) {
           onClose={() => setIsOpen(false)}
         >
           <NameField value={name} onInput={setName} />
-          <LocationSelect value={locationId} none={words.chooseHome} onChange={setLocationId} />
+          <LocationSelect
+            value={locationId}
+            none={t('Choose a home', 'Heim auswählen')}
+            onChange={setLocationId}
+          />
         </ChangeDialog>
       )}
     </>

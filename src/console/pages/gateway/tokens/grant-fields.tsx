@@ -1,8 +1,25 @@
 import { type Grant, listGroups } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { useLoaded } from '../../../ui/use-request.js';
 import { LocationSelect } from '../location-select.js';
-import { TOKENS_WORDS } from './tokens-words.js';
+import { roleNames } from './token-grants.js';
+
+const roleHints = () => ({
+  viewer: t('sees alarms, history and devices', 'sieht Alarme, Verlauf und Geräte'),
+  responder: t('also acknowledges and resolves alarms', 'quittiert und erledigt außerdem Alarme'),
+  manager: t(
+    'also changes rooms and devices, and sends commands',
+    'ändert außerdem Zimmer und Geräte, und sendet Befehle',
+  ),
+  admin: t(
+    'also everything on this page, in all homes',
+    'darf außerdem alles auf dieser Seite, in allen Heimen',
+  ),
+  publisher: t(
+    'for hubs: only sends alarms and values for devices',
+    'für Zentralen: sendet nur Alarme und Werte für Geräte',
+  ),
+});
 
 type Role = Grant['role'];
 
@@ -16,7 +33,6 @@ interface GrantFieldsProps {
 
 /** Chooses home, group and role of a grant; offers only combinations that the gateway accepts. */
 export function GrantFields({ grant, onChange }: GrantFieldsProps) {
-  const words = useWords(TOKENS_WORDS);
   const { location, group, role } = grant;
   const isEverywhere = location === '*';
   const roles = ROLES.filter((one) => one !== 'admin' || isEverywhere);
@@ -39,7 +55,7 @@ export function GrantFields({ grant, onChange }: GrantFieldsProps) {
         />
       )}
       <label>
-        {words.role}
+        {t('Role', 'Rolle')}
         <select
           value={role}
           onChange={({ currentTarget }) => {
@@ -49,7 +65,7 @@ export function GrantFields({ grant, onChange }: GrantFieldsProps) {
         >
           {roles.map((one) => (
             <option key={one} value={one}>
-              {words.roles[one]} ({words.roleHints[one]})
+              {roleNames()[one]} ({roleHints()[one]})
             </option>
           ))}
         </select>
@@ -66,13 +82,12 @@ interface GroupSelectProps {
 
 /** Chooses a group of a home, or the whole home. */
 export function GroupSelect({ locationId, value, onChange }: GroupSelectProps) {
-  const words = useWords(TOKENS_WORDS);
   const groups = useLoaded(() => listGroups({ locationId }), [locationId]);
   return (
     <label>
-      {words.group}
+      {t('Group', 'Gruppe')}
       <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-        <option value="">{words.wholeHome}</option>
+        <option value="">{t('The whole home', 'Das ganze Heim')}</option>
         {groups.data?.map(({ id, name }) => (
           <option key={id} value={id}>
             {name}

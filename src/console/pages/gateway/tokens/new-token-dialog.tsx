@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import { createAccessToken, type Grant, type IssuedAccessToken } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { GrantFields } from './grant-fields.js';
-import { TOKENS_WORDS } from './tokens-words.js';
+
+export const newTokenTitle = () => t('New access token', 'Neuer Zugangstoken');
 
 interface NewTokenDialogProps {
   readonly onMade: (token: IssuedAccessToken) => void;
@@ -20,7 +21,6 @@ const LEAST: Grant = { location: '*', role: 'viewer' };
 
 /** Asks for the name, grants and expiry of a new access token. */
 export function NewTokenDialog({ onMade, onClose }: NewTokenDialogProps) {
-  const words = useWords(TOKENS_WORDS);
   const [name, setName] = useState('');
   const [expiry, setExpiry] = useState('');
   const [grants, setGrants] = useState<readonly NumberedGrant[]>([{ number: 1, grant: LEAST }]);
@@ -33,14 +33,14 @@ export function NewTokenDialog({ onMade, onClose }: NewTokenDialogProps) {
     setGrants(grants.map((one) => (one.number === number ? { number, grant } : one)));
   return (
     <ChangeDialog
-      title={words.create}
-      submit={words.submit}
+      title={newTokenTitle()}
+      submit={t('Create', 'Anlegen')}
       request={create}
       onDone={onMade}
       onClose={onClose}
     >
       <label>
-        {words.name}
+        {t('Name', 'Name')}
         <input
           required
           value={name}
@@ -49,14 +49,14 @@ export function NewTokenDialog({ onMade, onClose }: NewTokenDialogProps) {
       </label>
       {grants.map(({ number, grant }, index) => (
         <fieldset key={number} class="gateway-grant">
-          <legend>{words.grant(index + 1)}</legend>
+          <legend>{t(`Grant ${index + 1}`, `Recht ${index + 1}`)}</legend>
           <GrantFields grant={grant} onChange={(changed) => replace(number, changed)} />
           {grants.length > 1 && (
             <button
               type="button"
               onClick={() => setGrants(grants.filter((one) => one.number !== number))}
             >
-              {words.removeGrant}
+              {t('Remove this grant', 'Dieses Recht entfernen')}
             </button>
           )}
         </fieldset>
@@ -67,10 +67,10 @@ export function NewTokenDialog({ onMade, onClose }: NewTokenDialogProps) {
           setGrants([...grants, { number: (grants.at(-1)?.number ?? 0) + 1, grant: LEAST }])
         }
       >
-        {words.addGrant}
+        {t('Another grant', 'Weiteres Recht')}
       </button>
       <label>
-        {words.expiry}
+        {t('Expires at (empty: never)', 'Läuft ab am (leer: nie)')}
         <input
           type="datetime-local"
           value={expiry}

@@ -1,9 +1,15 @@
 import { type AccessToken, listGroups } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { useLoaded } from '../../../ui/use-request.js';
-import { GATEWAY_WORDS } from '../gateway-words.js';
 import { LocationName } from '../names.js';
-import { TOKENS_WORDS } from './tokens-words.js';
+
+export const roleNames = () => ({
+  viewer: t('Viewer', 'Lesen'),
+  responder: t('Responder', 'Reagieren'),
+  manager: t('Manager', 'Verwalten'),
+  admin: t('Administrator', 'Alles'),
+  publisher: t('Publisher', 'Veröffentlichen'),
+});
 
 type Grants = AccessToken['grants'];
 
@@ -21,11 +27,10 @@ export function GrantsText({ grants }: { readonly grants: Grants }) {
 }
 
 function GrantText({ grant: { location, group, role } }: { readonly grant: Grants[number] }) {
-  const words = useWords(TOKENS_WORDS);
-  const common = useWords(GATEWAY_WORDS);
   return (
     <>
-      {words.roles[role]}: {location === '*' ? common.allHomes : <LocationName id={location} />}
+      {roleNames()[role]}:{' '}
+      {location === '*' ? t('All homes', 'Alle Heime') : <LocationName id={location} />}
       {group !== undefined && (
         <>
           , <GroupName locationId={location} groupId={group} />
@@ -41,8 +46,7 @@ interface GroupNameProps {
 }
 
 function GroupName({ locationId, groupId }: GroupNameProps) {
-  const words = useWords(TOKENS_WORDS);
   const groups = useLoaded(() => listGroups({ locationId }), [locationId]);
   const name = groups.data?.find(({ id }) => id === groupId)?.name;
-  return <span title={groupId}>{words.inGroup(name ?? groupId)}</span>;
+  return <span title={groupId}>{t(`group ${name ?? groupId}`, `Gruppe ${name ?? groupId}`)}</span>;
 }

@@ -1,8 +1,7 @@
 import type { IssuedAccessToken } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { CopiedField } from '../../../ui/copied-text.js';
 import { Dialog } from '../../../ui/dialog.js';
-import { TOKENS_WORDS } from './tokens-words.js';
 
 interface TokenMadeDialogProps {
   readonly token: IssuedAccessToken;
@@ -11,19 +10,30 @@ interface TokenMadeDialogProps {
 
 /** Shows a new token, which can never be seen again. */
 export function TokenMadeDialog({ token, onClose }: TokenMadeDialogProps) {
-  const words = useWords(TOKENS_WORDS);
   return (
-    <Dialog title={words.madeTitle} leaveQuestion={words.leave} onClose={onClose}>
+    <Dialog
+      title={t('The new access token', 'Der neue Zugangstoken')}
+      leaveQuestion={t(
+        'The access token is not shown again. Close it?',
+        'Der Zugangstoken wird nicht noch einmal angezeigt. Schließen?',
+      )}
+      onClose={onClose}
+    >
       <div class="form">
-        <p>{words.made(token.name)}</p>
+        <p>
+          {t(
+            `This is the access token of ${token.name}. It is shown only now: keep it safe.`,
+            `Das ist der Zugangstoken von ${token.name}. Er wird nur jetzt gezeigt: Bewahren Sie ihn sicher auf.`,
+          )}
+        </p>
         <label>
-          {words.id}
+          {t('Id (the user name over MQTT)', 'ID (der Benutzername über MQTT)')}
           <input readOnly value={token.id} />
         </label>
-        <CopiedField text={token.token} label={words.token} />
+        <CopiedField text={token.token} label={t('Access token', 'Zugangstoken')} />
         <div class="buttons">
           <button type="button" class="primary" onClick={onClose}>
-            {words.done}
+            {t('Done', 'Fertig')}
           </button>
         </div>
       </div>

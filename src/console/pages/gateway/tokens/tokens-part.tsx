@@ -5,49 +5,48 @@ import {
   type IssuedAccessToken,
   listAccessTokens,
 } from '../../../api.js';
-import { useConsole, useWords } from '../../../console-parts.js';
+import { useConsole } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { dateTime } from '../../../ui/time-ago.js';
 import { useLoaded } from '../../../ui/use-request.js';
 import { type Column, List } from '../list.js';
 import { useNames } from '../names.js';
-import { NewTokenDialog } from './new-token-dialog.js';
+import { NewTokenDialog, newTokenTitle } from './new-token-dialog.js';
 import { GrantsText } from './token-grants.js';
 import { TokenMadeDialog } from './token-made-dialog.js';
-import { TOKENS_WORDS } from './tokens-words.js';
+
+const revokeTitle = (name: string) => t(`Revoke ${name}`, `${name} widerrufen`);
 
 /** The access tokens: listed, created and revoked. */
 export function TokensPart() {
-  const words = useWords(TOKENS_WORDS);
-  const { language } = useConsole();
   const names = useNames();
   const tokens = useLoaded(listAccessTokens, []);
   const [isCreating, setCreating] = useState(false);
   const [made, setMade] = useState<IssuedAccessToken>();
   const [revoked, setRevoked] = useState<AccessToken>();
-  const shown = language.current.value;
   const changed = () => {
     tokens.again();
     names.load();
   };
   const columns: readonly Column<AccessToken>[] = [
-    { head: words.name, cell: ({ id, name }) => <strong title={id}>{name}</strong> },
-    { head: words.grants, cell: ({ grants }) => <GrantsText grants={grants} /> },
-    { head: words.created, cell: ({ createdAt }) => dateTime(createdAt, shown) },
+    { head: t('Name', 'Name'), cell: ({ id, name }) => <strong title={id}>{name}</strong> },
+    { head: t('May', 'Darf'), cell: ({ grants }) => <GrantsText grants={grants} /> },
+    { head: t('Created', 'Angelegt'), cell: ({ createdAt }) => dateTime(createdAt) },
     {
-      head: words.expires,
-      cell: ({ expiresAt }) => (expiresAt === null ? words.never : <Expiry at={expiresAt} />),
+      head: t('Expires', 'Läuft ab'),
+      cell: ({ expiresAt }) => (expiresAt === null ? t('never', 'nie') : <Expiry at={expiresAt} />),
     },
     {
-      head: words.revoke,
+      head: t('Revoke', 'Widerrufen'),
       cell: (token) => (
         <button
           type="button"
           class="danger"
-          aria-label={words.revokeOf(token.name)}
+          aria-label={revokeTitle(token.name)}
           onClick={() => setRevoked(token)}
         >
-          {words.revoke}
+          {t('Revoke', 'Widerrufen')}
         </button>
       ),
     },
@@ -55,17 +54,20 @@ export function TokensPart() {
   return (
     <>
       <List
-        title={words.tokens}
-        hint={words.hint}
+        title={t('Access tokens', 'Zugangstokens')}
+        hint={t(
+          'For people, nurse-call systems and scripts. The administrator’s own, in admin.token, is not listed.',
+          'Für Menschen, Rufanlagen und Skripte. Der eigene der Verwaltung, in admin.token, steht nicht in der Liste.',
+        )}
         loaded={tokens}
         rows={tokens.data}
         keyOf={({ id }) => id}
         columns={columns}
         textOf={({ id, name }) => `${name} ${id}`}
-        empty={words.none}
+        empty={t('There are no access tokens.', 'Es gibt keine Zugangstokens.')}
         tools={
           <button type="button" class="primary" onClick={() => setCreating(true)}>
-            {words.create}
+            {newTokenTitle()}
           </button>
         }
       />
@@ -82,8 +84,8 @@ export function TokensPart() {
       {made !== undefined && <TokenMadeDialog token={made} onClose={() => setMade(undefined)} />}
       {revoked !== undefined && (
         <ChangeDialog
-          title={words.revokeOf(revoked.name)}
-          submit={words.revoke}
+          title={revokeTitle(revoked.name)}
+          submit={t('Revoke', 'Widerrufen')}
           isDangerous
           request={() => deleteAccessToken({ tokenId: revoked.id })}
           onDone={() => {
@@ -92,7 +94,12 @@ export function TokensPart() {
           }}
           onClose={() => setRevoked(undefined)}
         >
-          <p>{words.revokeAsk(revoked.name)}</p>
+          <p>
+            {t(
+              `Revoke the access token ${revoked.name}? It stops working at once, and its connections are closed.`,
+              `Den Zugangstoken ${revoked.name} widerrufen? Er gilt sofort nicht mehr, und seine Verbindungen werden geschlossen.`,
+            )}
+          </p>
         </ChangeDialog>
       )}
     </>
@@ -100,13 +107,12 @@ export function TokensPart() {
 }
 
 function Expiry({ at }: { readonly at: string }) {
-  const { language, live } = useConsole();
-  const words = useWords(TOKENS_WORDS);
-  const text = dateTime(at, language.current.value);
+  const { live } = useConsole();
+  const text = dateTime(at);
   if (Date.parse(at) > live.clock.now()) return <>{text}</>;
   return (
     <span class="gateway-bad">
-      {text} ({words.expired})
+      {text} ({t('has expired', 'ist abgelaufen')})
     </span>
   );
 }

@@ -1,18 +1,19 @@
 import { useRef, useState } from 'preact/hooks';
-import { useConsole, useWords } from '../../../console-parts.js';
+import { useConsole } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useLoaded } from '../../../ui/use-request.js';
+import { noAlarmsText, readingText } from '../alarm-states.js';
 import type { AlarmSearch } from '../history-search.js';
-import { HISTORY_WORDS } from '../history-words.js';
 import { type AlarmCounts, readCounts, UNITS, type Unit } from './alarm-counts.js';
 import { ChartBars } from './chart-bars.js';
 import { ChartLegend } from './chart-legend.js';
 import { ChartTable } from './chart-table.js';
+import { unitNames } from './chart-times.js';
 
 /** The number of alarms in each hour or on each day, by kind. */
 export function AlarmChart({ search }: { readonly search: AlarmSearch }) {
   const { live } = useConsole();
-  const words = useWords(HISTORY_WORDS);
   const [wanted, setWanted] = useState<Unit>();
   const key = JSON.stringify(search);
   const read = useLoaded(() => readCounts(search, wanted, live.clock.now()), [key, wanted]);
@@ -23,11 +24,12 @@ export function AlarmChart({ search }: { readonly search: AlarmSearch }) {
   const data = shown.current?.key === key ? shown.current.counts : undefined;
   const isEmpty = data?.buckets.every(({ total }) => total === 0) === true;
   return (
-    <section aria-label={words.chart} aria-busy={isPending} class="history-chart">
+    <section aria-label={t('Chart', 'Diagramm')} aria-busy={isPending} class="history-chart">
       <div role="status">
-        {data === undefined && isPending && words.loading}
-        {isEmpty && words.empty}
-        {data?.isCut === true && ` ${words.chartCut}`}
+        {data === undefined && isPending && readingText()}
+        {isEmpty && noAlarmsText()}
+        {data?.isCut === true &&
+          ` ${t('The time is too long for one picture: its newest part is shown.', 'Der Zeitraum ist zu lang für ein Bild: Gezeigt wird der neueste Teil.')}`}
       </div>
       <FailureText failure={failure} onRetry={again} />
       {data !== undefined && !isEmpty && <Chart counts={data} onUnit={setWanted} />}
@@ -41,11 +43,10 @@ interface ChartProps {
 }
 
 function Chart({ counts: { unit, buckets, hoursFit }, onUnit }: ChartProps) {
-  const words = useWords(HISTORY_WORDS);
   return (
     <>
       <fieldset class="history-choice">
-        <legend>{words.unit}</legend>
+        <legend>{t('Count by', 'Zählen je')}</legend>
         {UNITS.map((one) => (
           <button
             key={one}
@@ -54,10 +55,14 @@ function Chart({ counts: { unit, buckets, hoursFit }, onUnit }: ChartProps) {
             disabled={one === 'hour' && !hoursFit}
             onClick={() => onUnit(one)}
           >
-            {words.units[one]}
+            {unitNames()[one]}
           </button>
         ))}
-        {!hoursFit && <span class="hint">{words.tooManyHours}</span>}
+        {!hoursFit && (
+          <span class="hint">
+            {t('Hours are shown for up to 14 days.', 'Stunden werden für bis zu 14 Tage gezeigt.')}
+          </span>
+        )}
       </fieldset>
       <ChartLegend buckets={buckets} />
       <ChartBars buckets={buckets} unit={unit} />

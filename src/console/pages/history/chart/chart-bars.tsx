@@ -1,11 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { KIND_WORDS, KINDS } from '../../../alarms/kinds.js';
-import { useConsole, useWords } from '../../../console-parts.js';
-import { useNumber } from '../../../ui/numbers.js';
-import { HISTORY_WORDS } from '../history-words.js';
+import { KINDS, kindName } from '../../../alarms/kinds.js';
+import { t } from '../../../language.js';
+import { number } from '../../../ui/numbers.js';
 import type { Bucket, Unit } from './alarm-counts.js';
 import { KindPatterns, patternOf } from './chart-patterns.js';
-import { axisLabel, bucketName } from './chart-times.js';
+import { axisLabel, bucketName, unitNames } from './chart-times.js';
 
 const AXIS_PX = 48;
 const TOP_PX = 12;
@@ -24,8 +23,6 @@ interface ChartBarsProps {
 
 /** Stacked bars; a table has the same numbers for those who cannot see them. */
 export function ChartBars({ buckets, unit }: ChartBarsProps) {
-  const { language } = useConsole();
-  const words = useWords(HISTORY_WORDS);
   const container = useRef<HTMLElement>(null);
   const widthPx = useWidth(container);
   // People look for the newest first.
@@ -40,18 +37,27 @@ export function ChartBars({ buckets, unit }: ChartBarsProps) {
   const plotWidthPx = barPx * buckets.length;
   const svgWidthPx = AXIS_PX + plotWidthPx + LABEL_PX / 2;
   const heightPx = TOP_PX + PLOT_PX + BOTTOM_PX;
-  const text = useNumber();
   const total = buckets.reduce((sum, bucket) => sum + bucket.total, 0);
-  const when = bucketName(most.startMs, unit, language.current.value);
+  const when = bucketName(most.startMs, unit);
+  const unitName = unitNames()[unit];
+  const name = t(
+    `Stacked bars: ${number(total)} alarms by ${unitName} and kind, the most (${number(most.total)}) at ${when}. The same numbers are in the table below.`,
+    `Gestapelte Balken: ${number(total)} Alarme je ${unitName} und Art, die meisten (${number(most.total)}): ${when}. Dieselben Zahlen stehen in der Tabelle darunter.`,
+  );
   const labelEvery = Math.ceil(LABEL_PX / barPx);
   const yOf = (count: number) => TOP_PX + PLOT_PX * (1 - count / highest);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it, too
-    <section class="scroll" aria-label={words.chartScroll} tabIndex={0} ref={container}>
+    <section
+      class="scroll"
+      aria-label={t('Chart, scrolls sideways', 'Diagramm, lässt sich seitlich verschieben')}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it, too
+      tabIndex={0}
+      ref={container}
+    >
       <svg
         role="img"
         class="history-bars"
-        aria-label={words.chartName(text(total), words.units[unit], text(most.total), when)}
+        aria-label={name}
         width={svgWidthPx}
         height={heightPx}
         viewBox={`0 0 ${svgWidthPx} ${heightPx}`}
@@ -61,7 +67,7 @@ export function ChartBars({ buckets, unit }: ChartBarsProps) {
           <g key={count}>
             <path class="history-grid" d={`M${AXIS_PX} ${yOf(count)}h${plotWidthPx}`} />
             <text x={AXIS_PX - 8} y={yOf(count)} dy="0.35em" text-anchor="end">
-              {text(count)}
+              {number(count)}
             </text>
           </g>
         ))}
@@ -70,7 +76,7 @@ export function ChartBars({ buckets, unit }: ChartBarsProps) {
             <Stack bucket={bucket} unit={unit} widthPx={barPx} yOf={yOf} />
             {at % labelEvery === 0 && (
               <text x={barPx / 2} y={heightPx - 8} text-anchor="middle">
-                {axisLabel(bucket.startMs, unit, language.current.value)}
+                {axisLabel(bucket.startMs, unit)}
               </text>
             )}
           </g>
@@ -88,8 +94,6 @@ interface StackProps {
 }
 
 function Stack({ bucket, unit, widthPx, yOf }: StackProps) {
-  const { language } = useConsole();
-  const kindWords = useWords(KIND_WORDS);
   const { byKind, startMs, total } = bucket;
   if (total === 0) return null;
   let below = 0;
@@ -99,10 +103,10 @@ function Stack({ bucket, unit, widthPx, yOf }: StackProps) {
     below += count;
     return [{ kind, count, y: yOf(below), height: yOf(below - count) - yOf(below) }];
   });
-  const lines = parts.map(({ kind, count }) => `${kindWords[kind]}: ${count}`);
+  const lines = parts.map(({ kind, count }) => `${kindName(kind)}: ${count}`);
   return (
     <g>
-      <title>{[bucketName(startMs, unit, language.current.value), ...lines].join('\n')}</title>
+      <title>{[bucketName(startMs, unit), ...lines].join('\n')}</title>
       {parts.map(({ kind, y, height }) => (
         <rect
           key={kind}

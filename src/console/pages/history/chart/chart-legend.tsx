@@ -1,5 +1,5 @@
 import { KINDS, type Kind, KindName } from '../../../alarms/kinds.js';
-import { useNumber } from '../../../ui/numbers.js';
+import { number } from '../../../ui/numbers.js';
 import type { Bucket } from './alarm-counts.js';
 import { KindPatterns, patternOf } from './chart-patterns.js';
 
@@ -13,7 +13,6 @@ export function totalsOf(buckets: readonly Bucket[]): { kind: Kind; total: numbe
 
 /** What the colours and patterns mean. */
 export function ChartLegend({ buckets }: { readonly buckets: readonly Bucket[] }) {
-  const number = useNumber();
   return (
     <ul class="history-legend">
       {totalsOf(buckets).map(({ kind, total }) => (

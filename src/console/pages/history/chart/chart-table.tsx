@@ -1,7 +1,6 @@
 import { KindName } from '../../../alarms/kinds.js';
-import { useConsole, useWords } from '../../../console-parts.js';
-import { useNumber } from '../../../ui/numbers.js';
-import { HISTORY_WORDS } from '../history-words.js';
+import { t } from '../../../language.js';
+import { number } from '../../../ui/numbers.js';
 import type { Bucket, Unit } from './alarm-counts.js';
 import { totalsOf } from './chart-legend.js';
 import { bucketName } from './chart-times.js';
@@ -13,27 +12,36 @@ interface ChartTableProps {
 
 /** The numbers of the chart as a table. */
 export function ChartTable({ buckets, unit }: ChartTableProps) {
-  const { language } = useConsole();
-  const words = useWords(HISTORY_WORDS);
   const totals = totalsOf(buckets);
-  const text = useNumber();
   const all = totals.reduce((sum, { total }) => sum + total, 0);
   return (
     <details>
-      <summary>{words.asTable}</summary>
-      <p class="hint">{words.quietLeftOut}</p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it, too */}
-      <section class="scroll" aria-label={words.tableScroll} tabIndex={0}>
+      <summary>{t('The same as a table', 'Dasselbe als Tabelle')}</summary>
+      <p class="hint">
+        {t(
+          'Hours and days without alarms are left out.',
+          'Stunden und Tage ohne Alarme sind ausgelassen.',
+        )}
+      </p>
+      <section
+        class="scroll"
+        aria-label={t(
+          'Table of the chart, scrolls sideways',
+          'Tabelle zum Diagramm, lässt sich seitlich verschieben',
+        )}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it, too
+        tabIndex={0}
+      >
         <table class="history-numbers">
           <thead>
             <tr>
-              <th scope="col">{words.time}</th>
+              <th scope="col">{t('Time', 'Zeit')}</th>
               {totals.map(({ kind }) => (
                 <th key={kind} scope="col">
                   <KindName kind={kind} />
                 </th>
               ))}
-              <th scope="col">{words.total}</th>
+              <th scope="col">{t('Total', 'Summe')}</th>
             </tr>
           </thead>
           <tbody>
@@ -41,21 +49,21 @@ export function ChartTable({ buckets, unit }: ChartTableProps) {
               .filter(({ total }) => total > 0)
               .map(({ startMs, byKind, total }) => (
                 <tr key={startMs}>
-                  <th scope="row">{bucketName(startMs, unit, language.current.value)}</th>
+                  <th scope="row">{bucketName(startMs, unit)}</th>
                   {totals.map(({ kind }) => (
-                    <td key={kind}>{text(byKind[kind] ?? 0)}</td>
+                    <td key={kind}>{number(byKind[kind] ?? 0)}</td>
                   ))}
-                  <td>{text(total)}</td>
+                  <td>{number(total)}</td>
                 </tr>
               ))}
           </tbody>
           <tfoot>
             <tr>
-              <th scope="row">{words.total}</th>
+              <th scope="row">{t('Total', 'Summe')}</th>
               {totals.map(({ kind, total }) => (
-                <td key={kind}>{text(total)}</td>
+                <td key={kind}>{number(total)}</td>
               ))}
-              <td>{text(all)}</td>
+              <td>{number(all)}</td>
             </tr>
           </tfoot>
         </table>

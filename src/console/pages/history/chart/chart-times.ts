@@ -1,9 +1,11 @@
-import { type Language, LOCALES } from '../../../words/language.js';
+import { LOCALES, language, t } from '../../../language.js';
 import type { Unit } from './alarm-counts.js';
 
+export const unitNames = () => ({ hour: t('Hour', 'Stunde'), day: t('Day', 'Tag') });
+
 /** An hour or a day in words: `Mon, 23 Nov, 14:00`. */
-export function bucketName(startMs: number, unit: Unit, language: Language): string {
-  const format = new Intl.DateTimeFormat(LOCALES[language], {
+export function bucketName(startMs: number, unit: Unit): string {
+  const format = new Intl.DateTimeFormat(LOCALES[language.value], {
     weekday: 'short',
     day: 'numeric',
     month: 'short',
@@ -13,10 +15,10 @@ export function bucketName(startMs: number, unit: Unit, language: Language): str
 }
 
 /** A short form for the axis, where there is little room: the hour, or the date at the start of a day. */
-export function axisLabel(startMs: number, unit: Unit, language: Language): string {
+export function axisLabel(startMs: number, unit: Unit): string {
   const isHour = unit === 'hour' && new Date(startMs).getHours() !== 0;
   const format = new Intl.DateTimeFormat(
-    LOCALES[language],
+    LOCALES[language.value],
     isHour ? { hour: '2-digit', minute: '2-digit' } : { day: 'numeric', month: 'short' },
   );
   return format.format(startMs);

@@ -1,12 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { useConsole, useWords } from '../../../console-parts.js';
+import { language, t } from '../../../language.js';
 import { type Failure, failureOf } from '../../../request.js';
 import { SEPARATORS } from '../../../ui/csv.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { formatBytes } from '../../../ui/numbers.js';
 import { saveFile } from '../../../ui/save-file.js';
 import type { AlarmSearch } from '../history-search.js';
-import { HISTORY_WORDS } from '../history-words.js';
 import { readCsv } from './read-csv.js';
 
 type Download =
@@ -16,8 +15,6 @@ type Download =
 
 /** Downloads all alarms of the search as one file for a spreadsheet. */
 export function CsvDownload({ search }: { readonly search: AlarmSearch }) {
-  const { language } = useConsole();
-  const words = useWords(HISTORY_WORDS);
   const [download, setDownload] = useState<Download>({ step: 'none' });
   const stopping = useRef<AbortController | undefined>(undefined);
   useEffect(() => () => stopping.current?.abort(), []);
@@ -28,7 +25,7 @@ export function CsvDownload({ search }: { readonly search: AlarmSearch }) {
     setDownload({ step: 'reading', bytes: 0 });
     try {
       const onBytes = (bytes: number) => setDownload({ step: 'reading', bytes });
-      const separator = SEPARATORS[language.current.peek()];
+      const separator = SEPARATORS[language.peek()];
       const file = await readCsv(search, separator, signal, onBytes);
       saveFile('alarms.csv', file);
       setDownload({ step: 'done', bytes: file.size });
@@ -38,21 +35,21 @@ export function CsvDownload({ search }: { readonly search: AlarmSearch }) {
       );
     }
   };
-  const size = 'bytes' in download ? formatBytes(download.bytes, language.current.value) : '';
+  const size = 'bytes' in download ? formatBytes(download.bytes) : '';
   return (
     <div class="history-csv">
       {download.step === 'reading' ? (
         <button type="button" onClick={() => stopping.current?.abort()}>
-          {words.cancel}
+          {t('Cancel', 'Abbrechen')}
         </button>
       ) : (
         <button type="button" onClick={() => void start()}>
-          {words.csv}
+          {t('Download as CSV', 'Als CSV herunterladen')}
         </button>
       )}
       <span role="status">
-        {download.step === 'reading' && words.csvProgress(size)}
-        {download.step === 'done' && words.csvDone(size)}
+        {download.step === 'reading' && t(`${size} read`, `${size} gelesen`)}
+        {download.step === 'done' && t(`Downloaded, ${size}`, `Heruntergeladen, ${size}`)}
       </span>
       {download.step === 'failed' && <FailureText failure={download.failure} />}
     </div>

@@ -1,12 +1,13 @@
 import { KINDS, KindIcon, KindName } from '../../../alarms/kinds.js';
 import type { Location } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
-import { ALARM_STATES } from '../alarm-states.js';
+import { t } from '../../../language.js';
+import { ALARM_STATES, stateNames } from '../alarm-states.js';
 import { type AlarmSearch, isNarrowed } from '../history-search.js';
-import { HISTORY_WORDS } from '../history-words.js';
 import { useIsNarrow } from '../use-is-narrow.js';
 import { PlaceFilters } from './place-filters.js';
 import { TimeFilters } from './time-filters.js';
+
+export const removeFilters = () => t('Remove the filters', 'Filter entfernen');
 
 interface HistoryFiltersProps {
   readonly homes: readonly Location[];
@@ -16,7 +17,6 @@ interface HistoryFiltersProps {
 
 /** The filters of the search; collapsed on a phone. */
 export function HistoryFilters({ homes, search, onChange }: HistoryFiltersProps) {
-  const words = useWords(HISTORY_WORDS);
   const isNarrow = useIsNarrow();
   const { kinds, states } = search;
   const removeAll = () =>
@@ -33,12 +33,12 @@ export function HistoryFilters({ homes, search, onChange }: HistoryFiltersProps)
   const isAny = isNarrowed(search) || search.fromMs !== undefined || search.toMs !== undefined;
   return (
     <details class="history-filters" open={!isNarrow}>
-      <summary>{words.filters}</summary>
+      <summary>{t('Filters', 'Filter')}</summary>
       <div class="history-fields">
         <PlaceFilters homes={homes} search={search} onChange={onChange} />
         <TimeFilters search={search} onChange={onChange} />
         <fieldset>
-          <legend>{words.kinds}</legend>
+          <legend>{t('Kinds (none chosen: all)', 'Arten (keine gewählt: alle)')}</legend>
           <div class="history-checks">
             {KINDS.map((kind) => (
               <label key={kind} class="check">
@@ -54,7 +54,7 @@ export function HistoryFilters({ homes, search, onChange }: HistoryFiltersProps)
           </div>
         </fieldset>
         <fieldset>
-          <legend>{words.states}</legend>
+          <legend>{t('State (none chosen: all)', 'Stand (keiner gewählt: alle)')}</legend>
           <div class="history-checks">
             {ALARM_STATES.map((state) => (
               <label key={state} class="check">
@@ -65,7 +65,7 @@ export function HistoryFilters({ homes, search, onChange }: HistoryFiltersProps)
                     onChange({ ...search, states: toggled(ALARM_STATES, states, state) })
                   }
                 />
-                {words.stateNames[state]}
+                {stateNames()[state]}
               </label>
             ))}
           </div>
@@ -76,11 +76,11 @@ export function HistoryFilters({ homes, search, onChange }: HistoryFiltersProps)
             checked={search.isWithoutTests}
             onChange={() => onChange({ ...search, isWithoutTests: !search.isWithoutTests })}
           />
-          {words.withoutTests}
+          {t('Without tests and drills', 'Ohne Tests und Probealarme')}
         </label>
         {isAny && (
           <button type="button" onClick={removeAll}>
-            {words.removeFilters}
+            {removeFilters()}
           </button>
         )}
       </div>

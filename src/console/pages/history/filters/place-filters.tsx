@@ -7,11 +7,10 @@ import {
   listRooms,
   type Room,
 } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useLoaded } from '../../../ui/use-request.js';
 import { ALL_HOMES, type AlarmSearch } from '../history-search.js';
-import { HISTORY_WORDS } from '../history-words.js';
 
 interface PlaceFiltersProps {
   readonly homes: readonly Location[];
@@ -27,22 +26,23 @@ interface Places {
 
 /** Home, room and device. */
 export function PlaceFilters({ homes, search, onChange }: PlaceFiltersProps) {
-  const words = useWords(HISTORY_WORDS);
   const { locationId } = search;
   const isOfAll = locationId === ALL_HOMES;
   const isKnownHome = homes.some(({ id }) => id === locationId);
   return (
     <>
       <label>
-        {words.home}
+        {t('Home', 'Heim')}
         <select
           value={locationId}
           onChange={({ currentTarget }) =>
             onChange({ ...search, locationId: currentTarget.value, roomId: '', deviceId: '' })
           }
         >
-          {homes.length > 1 && <option value={ALL_HOMES}>{words.allHomes}</option>}
-          {!isKnownHome && !isOfAll && <option value={locationId}>{words.unknownHome}</option>}
+          {homes.length > 1 && <option value={ALL_HOMES}>{t('All homes', 'Alle Heime')}</option>}
+          {!isKnownHome && !isOfAll && (
+            <option value={locationId}>{t('Another home', 'Ein anderes Heim')}</option>
+          )}
           {homes.map(({ id, name }) => (
             <option key={id} value={id}>
               {name}
@@ -70,34 +70,44 @@ interface RoomAndDeviceProps {
 }
 
 function RoomAndDevice({ isKnownHome, search, onChange }: RoomAndDeviceProps) {
-  const words = useWords(HISTORY_WORDS);
   const { locationId, roomId, deviceId } = search;
   const places = useLoaded(() => readPlaces(locationId), []);
   const { rooms = [], groups = [], devices = [] } = places.data ?? {};
   return (
     <>
       <label>
-        {words.room}
+        {t('Room', 'Zimmer')}
         <select
           value={roomId}
           onChange={({ currentTarget }) => onChange({ ...search, roomId: currentTarget.value })}
         >
-          <option value="">{words.allRooms}</option>
-          {isMissing(roomId, rooms) && <option value={roomId}>{words.goneRoom}</option>}
+          <option value="">{t('All rooms', 'Alle Zimmer')}</option>
+          {isMissing(roomId, rooms) && (
+            <option value={roomId}>
+              {t('A room that is not here any more', 'Ein Zimmer, das es nicht mehr gibt')}
+            </option>
+          )}
           {groups.map(({ id, name }) => (
             <RoomOptions key={id} label={name} rooms={rooms.filter((one) => one.groupId === id)} />
           ))}
-          <RoomOptions label={words.noGroup} rooms={rooms.filter((one) => one.groupId === null)} />
+          <RoomOptions
+            label={t('Without a group', 'Ohne Gruppe')}
+            rooms={rooms.filter((one) => one.groupId === null)}
+          />
         </select>
       </label>
       <label>
-        {words.device}
+        {t('Device', 'Gerät')}
         <select
           value={deviceId}
           onChange={({ currentTarget }) => onChange({ ...search, deviceId: currentTarget.value })}
         >
-          <option value="">{words.allDevices}</option>
-          {isMissing(deviceId, devices) && <option value={deviceId}>{words.goneDevice}</option>}
+          <option value="">{t('All devices', 'Alle Geräte')}</option>
+          {isMissing(deviceId, devices) && (
+            <option value={deviceId}>
+              {t('A device that is not here any more', 'Ein Gerät, das nicht mehr hier ist')}
+            </option>
+          )}
           {devices.map(({ id, name, roomId: ofRoom }) => (
             <option key={id} value={id}>
               {[name, rooms.find((room) => room.id === ofRoom)?.name].filter(Boolean).join(', ')}

@@ -1,6 +1,6 @@
-import { useConsole, useWords } from '../../../console-parts.js';
+import { useConsole } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { type AlarmSearch, lastNight, localText, parseTime } from '../history-search.js';
-import { HISTORY_WORDS } from '../history-words.js';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -12,37 +12,36 @@ interface TimeFiltersProps {
 /** The start and end time, in the browser's time zone. */
 export function TimeFilters({ search, onChange }: TimeFiltersProps) {
   const { live } = useConsole();
-  const words = useWords(HISTORY_WORDS);
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
   const lastDays = (days: number) =>
     onChange({ ...search, fromMs: live.clock.now() - days * DAY_MS, toMs: undefined });
   return (
     <fieldset class="history-time">
-      <legend class="visually-hidden">{words.presets}</legend>
+      <legend class="visually-hidden">{t('Time', 'Zeitraum')}</legend>
       <div class="history-presets">
         <button type="button" onClick={() => lastDays(1)}>
-          {words.lastDay}
+          {t('Last 24 hours', 'Letzte 24 Stunden')}
         </button>
         <button type="button" onClick={() => lastDays(7)}>
-          {words.lastWeek}
+          {t('7 days', '7 Tage')}
         </button>
         <button type="button" onClick={() => lastDays(30)}>
-          {words.lastMonth}
+          {t('30 days', '30 Tage')}
         </button>
         <button
           type="button"
           onClick={() => onChange({ ...search, ...lastNight(live.clock.now()) })}
         >
-          {words.lastNight}
+          {t('Last night, 20:00–07:00', 'Letzte Nacht, 20–7 Uhr')}
         </button>
         <button
           type="button"
           onClick={() => onChange({ ...search, fromMs: undefined, toMs: undefined })}
         >
-          {words.anyTime}
+          {t('Any time', 'Gesamter Zeitraum')}
         </button>
         <label>
-          {words.from}
+          {t('From', 'Von')}
           <input
             type="datetime-local"
             value={localText(search.fromMs)}
@@ -52,7 +51,7 @@ export function TimeFilters({ search, onChange }: TimeFiltersProps) {
           />
         </label>
         <label>
-          {words.to}
+          {t('To (not included)', 'Bis (nicht einschließlich)')}
           <input
             type="datetime-local"
             value={localText(search.toMs)}
@@ -62,7 +61,9 @@ export function TimeFilters({ search, onChange }: TimeFiltersProps) {
           />
         </label>
       </div>
-      <p class="hint">{words.zone(timeZone)}</p>
+      <p class="hint">
+        {t(`Times are those of ${timeZone}.`, `Alle Zeiten gelten für ${timeZone}.`)}
+      </p>
     </fieldset>
   );
 }

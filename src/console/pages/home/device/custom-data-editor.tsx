@@ -1,6 +1,6 @@
 import { useEffect, useId, useState } from 'preact/hooks';
 import { getCustomData, setCustomData } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import type { Tagged } from '../../../request.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useChange, useLoaded } from '../../../ui/use-request.js';
@@ -12,7 +12,6 @@ import {
   customDataFault,
   MAX_CUSTOM_DATA_BYTES,
 } from './custom-data.js';
-import { DEVICE_WORDS } from './device-words.js';
 
 interface CustomDataEditorProps {
   readonly locationId: string;
@@ -22,13 +21,12 @@ interface CustomDataEditorProps {
 
 /** A device's custom data, shown and sent as text. */
 export function CustomDataEditor({ locationId, deviceId, mayChange }: CustomDataEditorProps) {
-  const words = useWords(DEVICE_WORDS);
   const key = { locationId, deviceId };
   const stored = useLoaded(() => getCustomData(key), [locationId, deviceId]);
   useOnReturn(stored.again);
   return (
-    <section aria-label={words.customData}>
-      <h2>{words.customData}</h2>
+    <section aria-label={t('Custom data', 'Eigene Daten')}>
+      <h2>{t('Custom data', 'Eigene Daten')}</h2>
       <FailureText failure={stored.failure} onRetry={stored.again} />
       {stored.data !== undefined && !mayChange && <pre class="home-json">{stored.data.text}</pre>}
       {stored.data !== undefined && mayChange && (
@@ -52,7 +50,6 @@ interface EditorProps {
 }
 
 function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
-  const words = useWords(DEVICE_WORDS);
   const hintId = useId();
   // Undefined: unchanged, so it shows what is stored, even when someone else changes it.
   const [typed, setTyped] = useState<Tagged>();
@@ -61,7 +58,14 @@ function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
   const { text, tag } = typed ?? stored;
   const fault = customDataFault(text);
   const maySave = typed !== undefined && fault === undefined;
-  useKeptPage(typed !== undefined && text !== stored.text ? words.leaveTyped : undefined);
+  useKeptPage(
+    typed !== undefined && text !== stored.text
+      ? t(
+          'The custom data is not saved. Leave all the same? Your changes would be lost.',
+          'Eigene Daten: nicht gespeichert. Trotzdem verlassen? Ihre Änderungen gingen verloren.',
+        )
+      : undefined,
+  );
   const isStale = change.failure?.code === 'precondition-failed';
   useEffect(() => {
     if (isStale) onStale();
@@ -88,7 +92,7 @@ function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
     >
       <textarea
         class="home-json"
-        aria-label={words.customData}
+        aria-label={t('Custom data', 'Eigene Daten')}
         aria-describedby={hintId}
         aria-invalid={fault !== undefined}
         rows={Math.min(12, Math.max(3, text.split('\n').length))}
@@ -100,29 +104,36 @@ function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
         }}
       />
       <p id={hintId} class="hint">
-        {words.customDataHint} {words.bytes(byteCount(text), MAX_CUSTOM_DATA_BYTES)}
+        {t(
+          'A JSON object that goes along with every message of this device.',
+          'Ein JSON-Objekt, das mit jeder Nachricht dieses Geräts mitgeht.',
+        )}{' '}
+        {t(
+          `${byteCount(text)} of ${MAX_CUSTOM_DATA_BYTES} bytes`,
+          `${byteCount(text)} von ${MAX_CUSTOM_DATA_BYTES} Byte`,
+        )}
       </p>
       <p role="status" class={fault === undefined ? 'hint' : 'home-fault'}>
         {fault !== undefined && <FaultText fault={fault} />}
-        {isSaved && words.saved}
+        {isSaved && t('Saved.', 'Gespeichert.')}
       </p>
       {typed !== undefined && <FailureText failure={change.failure} />}
       {isStale && tag !== stored.tag && (
         <>
-          <p>{words.storedNow}</p>
+          <p>{t('This is stored now:', 'Gespeichert ist jetzt:')}</p>
           <pre class="home-json">{stored.text}</pre>
           <button type="button" aria-disabled={!maySave} onClick={() => save(stored.tag)}>
-            {words.saveAnyway}
+            {t('Save mine instead', 'Meine stattdessen speichern')}
           </button>
         </>
       )}
       <div class="buttons">
         <button type="submit" class="primary" aria-disabled={!maySave || change.isPending}>
-          {words.save}
+          {t('Save', 'Speichern')}
         </button>
         {typed !== undefined && (
           <button type="button" onClick={() => setTyped(undefined)}>
-            {words.discard}
+            {t('Discard the changes', 'Änderungen verwerfen')}
           </button>
         )}
       </div>
@@ -131,15 +142,28 @@ function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
 }
 
 function FaultText({ fault }: { readonly fault: CustomDataFault }) {
-  const words = useWords(DEVICE_WORDS);
   switch (fault.type) {
     case 'too-large':
-      return <>{words.tooLarge}</>;
+      return <>{t('This is too large.', 'Das ist zu groß.')}</>;
     case 'not-object':
-      return <>{words.notObject}</>;
+      return (
+        <>
+          {t(
+            'This must be an object, in curly brackets.',
+            'Das muss ein Objekt sein, in geschweiften Klammern.',
+          )}
+        </>
+      );
     case 'not-json':
-      return <>{words.notJson}</>;
+      return <>{t('This is not valid JSON.', 'Das ist kein gültiges JSON.')}</>;
     case 'not-json-at':
-      return <>{words.notJsonAt(fault.line, fault.column)}</>;
+      return (
+        <>
+          {t(
+            `This is not valid JSON: see line ${fault.line}, character ${fault.column}.`,
+            `Das ist kein gültiges JSON: siehe Zeile ${fault.line}, Zeichen ${fault.column}.`,
+          )}
+        </>
+      );
   }
 }

@@ -1,14 +1,13 @@
 import { useEffect } from 'preact/hooks';
 import { KindIcon, KindName } from '../../../alarms/kinds.js';
 import { listDeviceAlarms } from '../../../api.js';
-import { useConsole, useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import type { LiveFeed } from '../../../live/live-feed.js';
 import { hrefTo } from '../../../routing.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { dateTime, TimeAgo } from '../../../ui/time-ago.js';
 import { useLoaded } from '../../../ui/use-request.js';
 import { useOnReturn } from '../home-data.js';
-import { DEVICE_WORDS } from './device-words.js';
 
 const SHOWN_ALARMS = 10;
 
@@ -21,8 +20,6 @@ interface DeviceAlarmsProps {
 
 /** A device's newest alarms, with a link to all of them. */
 export function DeviceAlarms({ locationId, deviceId, feed }: DeviceAlarmsProps) {
-  const { language } = useConsole();
-  const words = useWords(DEVICE_WORDS);
   const alarms = useLoaded(
     () => listDeviceAlarms({ locationId, deviceId }, { limit: SHOWN_ALARMS }),
     [locationId, deviceId],
@@ -41,24 +38,26 @@ export function DeviceAlarms({ locationId, deviceId, feed }: DeviceAlarmsProps) 
   );
   const events = alarms.data?.events ?? [];
   return (
-    <section aria-label={words.alarms}>
-      <h2>{words.alarms}</h2>
+    <section aria-label={t('Newest alarms', 'Neueste Alarme')}>
+      <h2>{t('Newest alarms', 'Neueste Alarme')}</h2>
       <FailureText failure={alarms.failure} onRetry={again} />
-      {alarms.data !== undefined && events.length === 0 && <p>{words.noAlarms}</p>}
+      {alarms.data !== undefined && events.length === 0 && (
+        <p>{t('There has been no alarm.', 'Es gab noch keinen Alarm.')}</p>
+      )}
       <ul class="home-alarms">
         {events.map(({ id, kind, detectedAt }) => (
           <li key={id}>
             <KindIcon kind={kind} />
             <KindName kind={kind} />
             <span class="hint">
-              {dateTime(detectedAt, language.current.value)} · <TimeAgo at={detectedAt} />
+              {dateTime(detectedAt)} · <TimeAgo at={detectedAt} />
             </span>
           </li>
         ))}
       </ul>
       <p>
         <a href={hrefTo('/history', { location: locationId, device: deviceId })}>
-          {words.wholeHistory}
+          {t('All of them in the history', 'Alle im Verlauf')}
         </a>
       </p>
     </section>

@@ -1,14 +1,13 @@
 import { useState } from 'preact/hooks';
 import { type Device, replaceDeviceSecret } from '../../../api.js';
-import { useConsole, useWords } from '../../../console-parts.js';
+import { useConsole } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import type { HomeAction } from '../home-action.js';
 import type { Home } from '../home-data.js';
 import { HomeDialog } from '../home-dialogs.js';
 import type { HomeRights } from '../home-rights.js';
-import { HOME_WORDS } from '../home-words.js';
 import type { IssuedDevice } from '../issued/issue-device.js';
-import { DEVICE_WORDS } from './device-words.js';
 import { TestAlarmDialog } from './test-alarm-dialog.js';
 
 interface DeviceButtonsProps {
@@ -24,8 +23,6 @@ type Asked = HomeAction | { readonly type: 'new-secret' } | { readonly type: 'te
 /** What a manager can do with a device. */
 export function DeviceButtons({ home, rights, device, again, onIssued }: DeviceButtonsProps) {
   const { routing } = useConsole();
-  const words = useWords(HOME_WORDS);
-  const deviceWords = useWords(DEVICE_WORDS);
   const [asked, setAsked] = useState<Asked>();
   const [said, setSaid] = useState('');
   const named = { kind: 'device', id: device.id, name: device.name } as const;
@@ -52,11 +49,11 @@ export function DeviceButtons({ home, rights, device, again, onIssued }: DeviceB
   return (
     <>
       <div class="buttons">
-        {button(deviceWords.testAlarm, { type: 'test-alarm' })}
-        {button(words.rename, { type: 'rename', named })}
-        {button(words.move, { type: 'move-device', device })}
-        {button(deviceWords.newSecret, { type: 'new-secret' })}
-        {button(words.remove, { type: 'remove', named }, true)}
+        {button(t('Send a test alarm', 'Testalarm senden'), { type: 'test-alarm' })}
+        {button(t('Rename', 'Umbenennen'), { type: 'rename', named })}
+        {button(t('Move', 'Verschieben'), { type: 'move-device', device })}
+        {button(t('New secret', 'Neues Geheimnis'), { type: 'new-secret' })}
+        {button(t('Delete', 'Löschen'), { type: 'remove', named }, true)}
       </div>
       <p role="status" class="home-said">
         {said}
@@ -89,12 +86,11 @@ interface NewSecretDialogProps {
 }
 
 function NewSecretDialog({ home, device, onDone, onClose }: NewSecretDialogProps) {
-  const words = useWords(DEVICE_WORDS);
   const { id, name, locationId } = device;
   return (
     <ChangeDialog
-      title={words.newSecretTitle(name)}
-      submit={words.newSecretConfirm}
+      title={t(`A new secret for ${name}?`, `Neues Geheimnis für ${name}?`)}
+      submit={t('Make a new secret', 'Neues Geheimnis erzeugen')}
       isDangerous
       request={() => replaceDeviceSecret({ locationId, deviceId: id })}
       onDone={({ secret }) => {
@@ -103,7 +99,12 @@ function NewSecretDialog({ home, device, onDone, onClose }: NewSecretDialogProps
       }}
       onClose={onClose}
     >
-      <p>{words.newSecretHint}</p>
+      <p>
+        {t(
+          'The old secret stops working at once, and the device is disconnected. It must then be set up again. Place, name and history stay.',
+          'Das alte Geheimnis gilt sofort nicht mehr, und die Verbindung wird getrennt. Das Gerät muss danach neu eingerichtet werden. Ort, Name und Verlauf bleiben.',
+        )}
+      </p>
     </ChangeDialog>
   );
 }

@@ -1,31 +1,48 @@
-import { useConsole, useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { exactJson } from '../../../request.js';
 import { dateTime } from '../../../ui/time-ago.js';
 import type { DeviceStream, StreamedMessage } from './device-stream.js';
-import { DEVICE_WORDS } from './device-words.js';
+
+const streamStates = () => ({
+  connecting: t('Connecting …', 'Verbindung wird aufgebaut …'),
+  connected: t(
+    'What the device sends appears here, the newest first.',
+    'Was das Gerät sendet, erscheint hier, das Neueste zuerst.',
+  ),
+  lost: t(
+    'Not connected. What comes now does not appear here.',
+    'Keine Verbindung. Was jetzt kommt, erscheint hier nicht.',
+  ),
+});
 
 /** A device's messages as they arrive. */
 export function DeviceMessages({ stream }: { readonly stream: DeviceStream }) {
-  const words = useWords(DEVICE_WORDS);
   const messages = stream.messages.value;
   const isPaused = stream.isPaused.value;
   return (
-    <section aria-label={words.messages}>
+    <section aria-label={t('Messages, live', 'Nachrichten, live')}>
       <div class="home-head">
-        <h2>{words.messages}</h2>
+        <h2>{t('Messages, live', 'Nachrichten, live')}</h2>
         <div class="buttons">
           <button type="button" onClick={() => stream.setPaused(!isPaused)}>
-            {isPaused ? words.resume : words.pause}
+            {isPaused ? t('Go on', 'Fortfahren') : t('Pause', 'Anhalten')}
           </button>
           <button type="button" onClick={() => stream.clear()}>
-            {words.clear}
+            {t('Clear', 'Leeren')}
           </button>
         </div>
       </div>
       <p role="status" class="hint">
-        {isPaused ? words.paused : words.streams[stream.feed.state.value]}
+        {isPaused ? t('Paused.', 'Angehalten.') : streamStates()[stream.feed.state.value]}
       </p>
-      {messages.length === 0 && <p>{words.noMessages}</p>}
+      {messages.length === 0 && (
+        <p>
+          {t(
+            'Nothing has come since this page was opened.',
+            'Seit dem Öffnen dieser Seite ist nichts gekommen.',
+          )}
+        </p>
+      )}
       <ol class="home-messages">
         {messages.map((message) => (
           <MessageLine key={message.number} message={message} />
@@ -36,16 +53,14 @@ export function DeviceMessages({ stream }: { readonly stream: DeviceStream }) {
 }
 
 function MessageLine({ message }: { readonly message: StreamedMessage }) {
-  const { language } = useConsole();
-  const words = useWords(DEVICE_WORDS);
   const { receivedAt } = message.payload;
   const at = typeof receivedAt === 'string' ? receivedAt : message.shownAt;
   return (
     <li>
       <span class="home-message-head">
-        <time dateTime={at}>{dateTime(at, language.current.value)}</time>
+        <time dateTime={at}>{dateTime(at)}</time>
         <strong>{message.topic.split('/').slice(4).join('/')}</strong>
-        {message.retained && <span class="hint">{words.retained}</span>}
+        {message.retained && <span class="hint">{t('retained', 'aufbewahrt')}</span>}
       </span>
       <pre class="home-json">{exactJson(contentOf(message.payload), 1)}</pre>
     </li>

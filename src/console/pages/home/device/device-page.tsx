@@ -1,10 +1,10 @@
 import { useEffect } from 'preact/hooks';
 import type { Device } from '../../../api.js';
-import { useConsole, useWords } from '../../../console-parts.js';
+import { useConsole } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import type { Home } from '../home-data.js';
 import { HomeFrame, type HomeParts } from '../home-frame.js';
 import { HomeRights } from '../home-rights.js';
-import { HOME_WORDS } from '../home-words.js';
 import { CustomDataEditor } from './custom-data-editor.js';
 import { DeviceAlarms } from './device-alarms.js';
 import { DeviceButtons } from './device-buttons.js';
@@ -19,14 +19,18 @@ interface DevicePageProps {
 
 /** One device: its place and state, its custom data, its messages and alarms, and its actions. */
 export function DevicePage({ locationId, deviceId }: DevicePageProps) {
-  const words = useWords(HOME_WORDS);
-  const name = (home: Home | undefined) => home?.location.name ?? words.home;
+  const name = (home: Home | undefined) => home?.location.name ?? t('Home', 'Heim');
   return (
     <HomeFrame locationId={locationId} above={{ path: `/home/${locationId}`, name }}>
       {(parts) => {
         const device = parts.home.devices.find(({ id }) => id === deviceId);
         return device === undefined ? (
-          <p>{words.noDevice}</p>
+          <p>
+            {t(
+              'This device is not in this home, or not for you to see.',
+              'Dieses Gerät ist nicht in diesem Heim, oder Sie dürfen es nicht sehen.',
+            )}
+          </p>
         ) : (
           <DeviceContent {...parts} device={device} />
         );

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks';
-import { KIND_WORDS, KINDS, type Kind, kindOf } from '../../../alarms/kinds.js';
+import { KINDS, type Kind, kindName, kindOf } from '../../../alarms/kinds.js';
 import { type Device, raiseTestAlarm } from '../../../api.js';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
-import { DEVICE_WORDS } from './device-words.js';
 
 interface TestAlarmDialogProps {
   readonly device: Device;
@@ -13,28 +12,31 @@ interface TestAlarmDialogProps {
 
 /** Sends an alarm as the device would, marked as a test. */
 export function TestAlarmDialog({ device, onDone, onClose }: TestAlarmDialogProps) {
-  const words = useWords(DEVICE_WORDS);
-  const kinds = useWords(KIND_WORDS);
   const [kind, setKind] = useState<Kind>('helpCall');
   const { id, name, locationId } = device;
   return (
     <ChangeDialog
-      title={words.testAlarmTitle(name)}
-      submit={words.testAlarmConfirm}
+      title={t(`Send a test alarm as ${name}?`, `Testalarm als ${name} senden?`)}
+      submit={t('Send', 'Senden')}
       request={() => raiseTestAlarm({ locationId, deviceId: id }, { kind })}
-      onDone={() => onDone(words.testAlarmSent)}
+      onDone={() => onDone(t('The test alarm was sent.', 'Der Testalarm wurde gesendet.'))}
       onClose={onClose}
     >
-      <p>{words.testAlarmHint}</p>
+      <p>
+        {t(
+          'It goes the way of every alarm, to everyone who receives those of this home, and is marked as a test.',
+          'Er geht den Weg jedes Alarms, an alle, die die Alarme dieses Heims empfangen, und ist als Test gekennzeichnet.',
+        )}
+      </p>
       <label>
-        {words.testAlarmKind}
+        {t('Kind', 'Art')}
         <select
           value={kind}
           onChange={({ currentTarget }) => setKind(kindOf(currentTarget.value) ?? kind)}
         >
           {KINDS.map((one) => (
             <option key={one} value={one}>
-              {kinds[one]}
+              {kindName(one)}
             </option>
           ))}
         </select>

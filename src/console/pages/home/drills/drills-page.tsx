@@ -1,15 +1,22 @@
 import '../../../ui/card-table.css';
 import { useEffect, useState } from 'preact/hooks';
 import { beginDrill, type Drill, getLocation, listDrills } from '../../../api.js';
-import { useConsole, useWords } from '../../../console-parts.js';
+import { useConsole } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { hrefTo } from '../../../routing.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { FailureText } from '../../../ui/failure-text.js';
-import { useNumber } from '../../../ui/numbers.js';
+import { number } from '../../../ui/numbers.js';
 import { dateTime } from '../../../ui/time-ago.js';
 import { useLoaded } from '../../../ui/use-request.js';
-import { HOME_WORDS } from '../home-words.js';
-import { DRILLS_WORDS } from './drills-words.js';
+
+const beginText = () => t('Start a drill', 'Probealarm auslösen');
+
+const stateNames = () => ({
+  running: t('running', 'läuft'),
+  passed: t('passed', 'bestanden'),
+  failed: t('failed', 'nicht bestanden'),
+});
 
 /** While a drill runs, each acknowledgement should appear soon. */
 const READ_AGAIN_MS = 1_000;
@@ -19,8 +26,6 @@ const BADGES = { running: '', passed: 'acknowledged', failed: 'raised' } as cons
 /** The drills of a home, and the button that starts one. */
 export function DrillsPage({ locationId }: { readonly locationId: string }) {
   const { session } = useConsole();
-  const words = useWords(DRILLS_WORDS);
-  const common = useWords(HOME_WORDS);
   const { data: home } = useLoaded(() => getLocation({ locationId }), [locationId]);
   const {
     data: drills,
@@ -38,13 +43,18 @@ export function DrillsPage({ locationId }: { readonly locationId: string }) {
   return (
     <>
       <p>
-        <a href={hrefTo(`/home/${locationId}`)}>{home?.name ?? common.home}</a>
+        <a href={hrefTo(`/home/${locationId}`)}>{home?.name ?? t('Home', 'Heim')}</a>
       </p>
-      <h1>{words.title}</h1>
-      <p class="hint">{words.hint}</p>
+      <h1>{t('Drills', 'Probealarme')}</h1>
+      <p class="hint">
+        {t(
+          'A drill raises a test alarm that takes the way of every alarm, and shows which nurse call, bridge or webhook acknowledges it within 60 s.',
+          'Ein Probealarm nimmt den Weg jedes Alarms und zeigt, welche Rufanlage, welche Brücke und welcher Webhook ihn innerhalb von 60 s quittiert.',
+        )}
+      </p>
       {session.may('manager', locationId, null) && (
         <button type="button" class="primary" onClick={() => setAsking(true)}>
-          {words.begin}
+          {beginText()}
         </button>
       )}
       <p role="status" class="home-said">
@@ -54,17 +64,25 @@ export function DrillsPage({ locationId }: { readonly locationId: string }) {
       {drills !== undefined && <DrillTable drills={drills} />}
       {isAsking && (
         <ChangeDialog
-          title={words.beginTitle(home?.name ?? '')}
-          submit={words.begin}
+          title={t(
+            `Start a drill in ${home?.name ?? ''}`,
+            `Probealarm auslösen: ${home?.name ?? ''}`,
+          )}
+          submit={beginText()}
           request={() => beginDrill({ locationId })}
           onDone={() => {
             setAsking(false);
-            setSaid(words.begun);
+            setSaid(t('The drill has begun.', 'Der Probealarm ist ausgelöst.'));
             again();
           }}
           onClose={() => setAsking(false)}
         >
-          <p>{words.beginAsk}</p>
+          <p>
+            {t(
+              'A help call, marked as a test, goes to everybody who receives alarms of this home.',
+              'Ein Hilferuf, als Test gekennzeichnet, geht an alle, die Alarme dieses Heims empfangen.',
+            )}
+          </p>
         </ChangeDialog>
       )}
     </>
@@ -72,34 +90,35 @@ export function DrillsPage({ locationId }: { readonly locationId: string }) {
 }
 
 function DrillTable({ drills }: { readonly drills: readonly Drill[] }) {
-  const { language } = useConsole();
-  const words = useWords(DRILLS_WORDS);
-  if (drills.length === 0) return <p>{words.none}</p>;
+  if (drills.length === 0)
+    return <p>{t('There has been no drill yet.', 'Es gab noch keinen Probealarm.')}</p>;
   return (
     <table class="home-drills card-table">
       <thead>
         <tr>
-          <th scope="col">{words.at}</th>
-          <th scope="col">{words.result}</th>
-          <th scope="col">{words.destinations}</th>
-          <th scope="col">{words.silent}</th>
-          <th scope="col">{words.by}</th>
+          <th scope="col">{t('When', 'Wann')}</th>
+          <th scope="col">{t('Result', 'Ergebnis')}</th>
+          <th scope="col">{t('Destinations', 'Ziele')}</th>
+          <th scope="col">{t('Silent sensors', 'Verstummte Sensoren')}</th>
+          <th scope="col">{t('Started by', 'Ausgelöst von')}</th>
         </tr>
       </thead>
       <tbody>
         {drills.map((drill) => (
           <tr key={drill.id}>
-            <td data-label={words.at}>{dateTime(drill.at, language.current.value)}</td>
-            <td data-label={words.result}>
-              <span class={`badge ${BADGES[drill.state]}`}>{words.states[drill.state]}</span>
+            <td data-label={t('When', 'Wann')}>{dateTime(drill.at)}</td>
+            <td data-label={t('Result', 'Ergebnis')}>
+              <span class={`badge ${BADGES[drill.state]}`}>{stateNames()[drill.state]}</span>
             </td>
-            <td data-label={words.destinations}>
+            <td data-label={t('Destinations', 'Ziele')}>
               <Destinations drill={drill} />
             </td>
-            <td data-label={words.silent}>
-              {drill.silent.map(({ name }) => name).join(', ') || words.noSilent}
+            <td data-label={t('Silent sensors', 'Verstummte Sensoren')}>
+              {drill.silent.map(({ name }) => name).join(', ') || t('none', 'keine')}
             </td>
-            <td data-label={words.by}>{drill.by?.name ?? words.schedule}</td>
+            <td data-label={t('Started by', 'Ausgelöst von')}>
+              {drill.by?.name ?? t('schedule', 'Zeitplan')}
+            </td>
           </tr>
         ))}
       </tbody>
@@ -108,10 +127,19 @@ function DrillTable({ drills }: { readonly drills: readonly Drill[] }) {
 }
 
 function Destinations({ drill: { state, destinations } }: { readonly drill: Drill }) {
-  const words = useWords(DRILLS_WORDS);
-  const number = useNumber();
-  if (destinations.length === 0) return <>{words.noDestinations}</>;
-  const unacknowledged = state === 'running' ? words.awaited : words.notAcknowledged;
+  if (destinations.length === 0)
+    return (
+      <>
+        {t(
+          'no nurse call, bridge or webhook receives alarms',
+          'keine Rufanlage, keine Brücke, kein Webhook empfängt Alarme',
+        )}
+      </>
+    );
+  const unacknowledged =
+    state === 'running'
+      ? t('not acknowledged yet', 'noch nicht quittiert')
+      : t('not acknowledged', 'nicht quittiert');
   return (
     <ul class="home-drill-destinations">
       {destinations.map(({ destination: { type, id, name }, acknowledgedAfterMs }) => (
@@ -120,7 +148,10 @@ function Destinations({ drill: { state, destinations } }: { readonly drill: Dril
           {type === 'session' && ` (${id})`}:{' '}
           {acknowledgedAfterMs === null
             ? unacknowledged
-            : words.afterMs(number(acknowledgedAfterMs))}
+            : t(
+                `after ${number(acknowledgedAfterMs)} ms`,
+                `nach ${number(acknowledgedAfterMs)} ms`,
+              )}
         </li>
       ))}
     </ul>

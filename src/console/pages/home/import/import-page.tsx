@@ -1,36 +1,41 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { useConsole, useWords } from '../../../console-parts.js';
+import { useConsole } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { hrefTo } from '../../../routing.js';
 import { Dialog } from '../../../ui/dialog.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { GroupField } from '../fields.js';
 import { type Home, useHome } from '../home-data.js';
 import { HomeRights } from '../home-rights.js';
-import { HOME_WORDS } from '../home-words.js';
 import { usePresence } from '../presence.js';
 import { useKeptPage } from '../use-kept-page.js';
-import { decodeCsv, parseDeviceCsv } from './device-csv.js';
+import { decodeCsv, MAX_LINES, parseDeviceCsv } from './device-csv.js';
 import { type ImportPlan, importPlan } from './import-plan.js';
 import { ImportPreview } from './import-preview.js';
-import { ImportProgress } from './import-progress.js';
+import { ImportProgress, importTitle } from './import-progress.js';
 import { ImportRun } from './import-run.js';
-import { IMPORT_WORDS } from './import-words.js';
 
 /** Creates many devices together from a CSV. */
 export function ImportPage({ locationId }: { readonly locationId: string }) {
   const { session } = useConsole();
-  const words = useWords(IMPORT_WORDS);
   const presence = usePresence(locationId);
   const { data, failure, again } = useHome(locationId, presence);
   if (data === undefined) return <FailureText failure={failure} onRetry={again} />;
   const rights = new HomeRights(session, data);
-  if (!rights.mayManageHome) return <p>{words.noRights}</p>;
+  if (!rights.mayManageHome)
+    return (
+      <p>
+        {t(
+          'This token may not create devices here.',
+          'Dieser Token darf hier keine Geräte anlegen.',
+        )}
+      </p>
+    );
   return <ImportForm home={data} rights={rights} />;
 }
 
 function ImportForm({ home, rights }: { readonly home: Home; readonly rights: HomeRights }) {
   const { routing } = useConsole();
-  const words = useWords(IMPORT_WORDS);
   const [text, setText] = useState('');
   const [isAsking, setAsking] = useState(false);
   const [run, setRun] = useState<ImportRun>();
@@ -39,7 +44,14 @@ function ImportForm({ home, rights }: { readonly home: Home; readonly rights: Ho
   // After leaving the page, it must not create devices whose secrets nobody sees.
   useEffect(() => () => run?.stop(), [run]);
   // The page of a started import asks itself.
-  useKeptPage(run === undefined && text !== '' ? words.leaveText : undefined);
+  useKeptPage(
+    run === undefined && text !== ''
+      ? t(
+          'The devices are not created yet. Leave all the same? The lines would be lost.',
+          'Die Geräte sind noch nicht angelegt. Trotzdem verlassen? Die Zeilen gingen verloren.',
+        )
+      : undefined,
+  );
   const homePath = `/home/${home.location.id}`;
   const start = (groupId: string | null) => {
     setAsking(false);
@@ -63,9 +75,16 @@ function ImportForm({ home, rights }: { readonly home: Home; readonly rights: Ho
       <p>
         <a href={hrefTo(homePath)}>{home.location.name}</a>
       </p>
-      <h1>{words.title}</h1>
+      <h1>{importTitle()}</h1>
       <CsvFields text={text} onText={setText} />
-      {csv.isTooLong && <p class="failure">{words.tooLong}</p>}
+      {csv.isTooLong && (
+        <p class="failure">
+          {t(
+            `Only the first ${MAX_LINES} lines are read.`,
+            `Nur die ersten ${MAX_LINES} Zeilen werden gelesen.`,
+          )}
+        </p>
+      )}
       {plan.lines.length > 0 && <ImportPreview plan={plan} />}
       <div class="buttons">
         <button
@@ -76,7 +95,9 @@ function ImportForm({ home, rights }: { readonly home: Home; readonly rights: Ho
             plan.newRooms.length + plan.newGroups.length > 0 ? setAsking(true) : start(null)
           }
         >
-          {words.create(plan.lines.length)}
+          {plan.lines.length === 1
+            ? t('Create 1 device', '1 Gerät anlegen')
+            : t(`Create ${plan.lines.length} devices`, `${plan.lines.length} Geräte anlegen`)}
         </button>
       </div>
       {isAsking && (
@@ -97,12 +118,16 @@ interface CsvFieldsProps {
 }
 
 function CsvFields({ text, onText }: CsvFieldsProps) {
-  const words = useWords(IMPORT_WORDS);
   return (
     <>
-      <p class="hint">{words.hint}</p>
+      <p class="hint">
+        {t(
+          'A line for each device: its name, and its room if it is in one. With semicolons or commas, with a header or without. With a header (name, room, group, customData) also the group of the room, and custom data as a JSON object.',
+          'Eine Zeile für jedes Gerät: sein Name und sein Zimmer, wenn es in einem ist. Mit Semikolon oder Komma, mit Kopfzeile oder ohne. Mit einer Kopfzeile (Name, Zimmer, Gruppe, customData) auch die Gruppe des Zimmers, und eigene Daten als JSON-Objekt.',
+        )}
+      </p>
       <label>
-        {words.file}
+        {t('File', 'Datei')}
         <input
           type="file"
           accept=".csv,.txt,text/csv,text/plain"
@@ -113,11 +138,11 @@ function CsvFields({ text, onText }: CsvFieldsProps) {
         />
       </label>
       <label>
-        {words.text}
+        {t('Or type or paste the lines', 'Oder die Zeilen eingeben oder einfügen')}
         <textarea
           rows={6}
           spellcheck={false}
-          placeholder={words.example}
+          placeholder={t('Fall sensor, bed 1; Room 7', 'Sturzsensor, Bett 1; Zimmer 7')}
           value={text}
           onInput={({ currentTarget }) => onText(currentTarget.value)}
         />
@@ -135,13 +160,16 @@ interface NewRoomsDialogProps {
 
 /** Asks before it creates groups and rooms: a mistyped name would become one. */
 function NewRoomsDialog({ plan, rights, onConfirm, onClose }: NewRoomsDialogProps) {
-  const words = useWords(IMPORT_WORDS);
-  const homeWords = useWords(HOME_WORDS);
   const [groupId, setGroupId] = useState<string | null>(null);
   return (
-    <Dialog title={words.roomsTitle(plan.newRooms.length, plan.newGroups.length)} onClose={onClose}>
+    <Dialog title={roomsTitle(plan)} onClose={onClose}>
       <div class="form">
-        <p>{words.roomsHint}</p>
+        <p>
+          {t(
+            'These do not exist yet. They are created with the devices.',
+            'Dies gibt es noch nicht. Es wird mit den Geräten angelegt.',
+          )}
+        </p>
         <ul class="home-names">
           {[...plan.newGroups, ...plan.newRooms].map((name) => (
             <li key={name}>{name}</li>
@@ -157,13 +185,26 @@ function NewRoomsDialog({ plan, rights, onConfirm, onClose }: NewRoomsDialogProp
         )}
         <div class="buttons">
           <button type="button" class="primary" onClick={() => onConfirm(groupId)}>
-            {words.roomsConfirm}
+            {t('Create rooms and devices', 'Zimmer und Geräte anlegen')}
           </button>
           <button type="button" onClick={onClose}>
-            {homeWords.cancel}
+            {t('Cancel', 'Abbrechen')}
           </button>
         </div>
       </div>
     </Dialog>
   );
+}
+
+function roomsTitle({
+  newRooms: { length: rooms },
+  newGroups: { length: groups },
+}: ImportPlan): string {
+  const parts = [
+    ...(groups > 0
+      ? [groups === 1 ? t('1 group', '1 Gruppe') : t(`${groups} groups`, `${groups} Gruppen`)]
+      : []),
+    ...(rooms > 0 ? [t(rooms === 1 ? '1 room' : `${rooms} rooms`, `${rooms} Zimmer`)] : []),
+  ];
+  return t(`Create ${parts.join(' and ')}?`, `${parts.join(' und ')} anlegen?`);
 }

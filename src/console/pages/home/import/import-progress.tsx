@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { csvText } from '../../../ui/csv.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { saveFile } from '../../../ui/save-file.js';
@@ -7,7 +7,8 @@ import type { IssuedDevice } from '../issued/issue-device.js';
 import { IssuedDevices } from '../issued/issued-devices.js';
 import { useKeptPage } from '../use-kept-page.js';
 import type { ImportRun, ImportState } from './import-run.js';
-import { IMPORT_WORDS } from './import-words.js';
+
+export const importTitle = () => t('Many devices from a CSV', 'Viele Geräte aus einer CSV-Datei');
 
 interface ImportProgressProps {
   readonly run: ImportRun;
@@ -18,17 +19,26 @@ interface ImportProgressProps {
 
 /** The progress of an import, and its secrets once it is done or has stopped. */
 export function ImportProgress({ run, homeName, separator, onDone }: ImportProgressProps) {
-  const words = useWords(IMPORT_WORDS);
   const state = run.state.value;
   const { isRunning, issued, rest } = state;
   const [isShown, setShown] = useState(false);
   const showsSecrets = !isRunning && issued.length > 0 && (rest.length === 0 || isShown);
   // The page that shows the secrets asks itself.
-  useKeptPage(!showsSecrets && (isRunning || issued.length > 0) ? words.leave : undefined);
+  useKeptPage(
+    !showsSecrets && (isRunning || issued.length > 0)
+      ? t(
+          'Devices are being created. Leave all the same? Their secrets would be lost.',
+          'Es werden gerade Geräte angelegt. Trotzdem verlassen? Ihre Geheimnisse gingen verloren.',
+        )
+      : undefined,
+  );
   const all = issued.length + rest.length;
   const download = () => {
     const text = issuedCsv(issued, separator);
-    saveFile(`${words.fileName}.csv`, new Blob([text], { type: 'text/csv;charset=utf-8' }));
+    saveFile(
+      `${t('devices', 'geraete')}.csv`,
+      new Blob([text], { type: 'text/csv;charset=utf-8' }),
+    );
   };
   if (showsSecrets) {
     return (
@@ -42,15 +52,20 @@ export function ImportProgress({ run, homeName, separator, onDone }: ImportProgr
   }
   return (
     <div class="form">
-      <h1>{words.title}</h1>
+      <h1>{importTitle()}</h1>
       <p role="status">
-        {isRunning ? words.running(issued.length, all) : words.stopped(issued.length, all)}
+        {isRunning
+          ? t(`${issued.length} of ${all} created`, `${issued.length} von ${all} angelegt`)
+          : t(
+              `Stopped. ${issued.length} of ${all} devices were created.`,
+              `Angehalten. ${issued.length} von ${all} Geräten wurden angelegt.`,
+            )}
       </p>
-      <progress aria-label={words.title} max={all} value={issued.length} />
+      <progress aria-label={importTitle()} max={all} value={issued.length} />
       {isRunning ? (
         <div class="buttons">
           <button type="button" onClick={() => run.stop()}>
-            {words.stop}
+            {t('Stop', 'Anhalten')}
           </button>
         </div>
       ) : (
@@ -68,23 +83,26 @@ interface StoppedProps {
 
 /** An import that stopped halfway: what was created, what was not, and how to continue. */
 function Stopped({ state, onGoOn, onShow }: StoppedProps) {
-  const words = useWords(IMPORT_WORDS);
   const { failure, roomsMade, rest, issued } = state;
   return (
     <>
       <FailureText failure={failure} />
-      {roomsMade.length > 0 && <p>{words.roomsMade(roomsMade.join(', '))}</p>}
+      {roomsMade.length > 0 && (
+        <p>
+          {t(`Rooms created: ${roomsMade.join(', ')}`, `Angelegte Zimmer: ${roomsMade.join(', ')}`)}
+        </p>
+      )}
       <div class="buttons">
         <button type="button" class="primary" onClick={onGoOn}>
-          {words.goOn}
+          {t('Go on with the rest', 'Mit den übrigen fortfahren')}
         </button>
         {issued.length > 0 && (
           <button type="button" onClick={onShow}>
-            {words.showMade}
+            {t('Show the secrets of those created', 'Geheimnisse der angelegten zeigen')}
           </button>
         )}
       </div>
-      <p>{words.rest}</p>
+      <p>{t('These devices were not created:', 'Diese Geräte wurden nicht angelegt:')}</p>
       <ul class="home-names">
         {rest.map(({ name, room }, index) => (
           <li key={index}>{room === '' ? name : `${name} (${room})`}</li>

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { useWords } from '../../../console-parts.js';
+import { t } from '../../../language.js';
 import { focusHeading } from '../../../page-focus.js';
 import { CopiedText } from '../../../ui/copied-text.js';
 import { FailureText } from '../../../ui/failure-text.js';
@@ -7,7 +7,6 @@ import { QrCode } from '../../../ui/qr-code.js';
 import { useLoaded } from '../../../ui/use-request.js';
 import { useKeptPage } from '../use-kept-page.js';
 import type { IssuedDevice } from './issue-device.js';
-import { ISSUED_WORDS } from './issued-words.js';
 import { readMqttPorts } from './mqtt-ports.js';
 import {
   isLocalAddress,
@@ -27,7 +26,6 @@ interface IssuedDevicesProps {
 
 /** Ids and secrets of new devices, shown only once: as text, as QR codes, and as labels to print. */
 export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedDevicesProps) {
-  const words = useWords(ISSUED_WORDS);
   const [typed, setTyped] = useState(location.hostname);
   const [isTls, setTls] = useState(location.protocol === 'https:');
   const read = useLoaded(readMqttPorts, []);
@@ -38,30 +36,67 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
     // Waits until the page behind it is shown again.
     return () => void setTimeout(focusHeading);
   }, []);
-  useKeptPage(words.leave);
+  useKeptPage(
+    t(
+      'The secrets are not shown again. Leave all the same?',
+      'Die Geheimnisse werden nicht noch einmal gezeigt. Trotzdem verlassen?',
+    ),
+  );
   return (
     <>
       <div class="home-noprint form">
-        <h1>{isOne ? words.titleOne : words.titleMany(devices.length)}</h1>
+        <h1>
+          {isOne
+            ? t('Set up the device', 'Gerät einrichten')
+            : t(`Set up ${devices.length} devices`, `${devices.length} Geräte einrichten`)}
+        </h1>
         <p role="status">
-          <strong>{isOne ? words.once : words.onceMany}</strong>
+          <strong>
+            {isOne
+              ? t(
+                  'The secret is shown this once. Print it, or write it down, before you leave this page.',
+                  'Das Geheimnis wird nur dieses eine Mal gezeigt. Drucken oder notieren Sie es, bevor Sie die Seite verlassen.',
+                )
+              : t(
+                  'The secrets are shown this once. Print them, or download them, before you leave this page.',
+                  'Die Geheimnisse werden nur dieses eine Mal gezeigt. Drucken Sie sie, oder laden Sie sie herunter, bevor Sie die Seite verlassen.',
+                )}
+          </strong>
         </p>
         {devices.map(({ id, name, moveFailure }) =>
           moveFailure === undefined ? null : (
             <div key={id}>
-              <p>{words.notMoved(name)}</p>
+              <p>
+                {t(
+                  `${name} was created, but not put into its room.`,
+                  `${name} wurde angelegt, aber nicht in das Zimmer gebracht.`,
+                )}
+              </p>
               <FailureText failure={moveFailure} />
             </div>
           ),
         )}
         <label class="home-address">
-          {words.address}
+          {t(
+            'Address of the gateway, as devices reach it',
+            'Adresse des Gateways, wie die Geräte es erreichen',
+          )}
           <input
             value={typed}
             autocomplete="off"
             onInput={({ currentTarget }) => setTyped(currentTarget.value)}
           />
-          <span class="hint">{isLocalAddress(typed) ? words.localAddress : words.addressHint}</span>
+          <span class="hint">
+            {isLocalAddress(typed)
+              ? t(
+                  'Devices cannot reach the gateway under this name. Give its address in their network.',
+                  'Unter diesem Namen erreichen die Geräte das Gateway nicht. Geben Sie seine Adresse im Netz der Geräte an.',
+                )
+              : t(
+                  'With a port if MQTT is on another one than 1883, or 8883 with TLS: gateway.example:18883',
+                  'Mit Port, wenn MQTT auf einem anderen als 1883 ist, oder mit TLS 8883: gateway.example:18883',
+                )}
+          </span>
         </label>
         <label class="check">
           <input
@@ -69,19 +104,19 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
             checked={isTls}
             onChange={({ currentTarget }) => setTls(currentTarget.checked)}
           />
-          {words.tls}
+          {t('Devices connect over TLS', 'Geräte verbinden sich über TLS')}
         </label>
         <div class="buttons">
           <button type="button" class="primary" onClick={() => print()}>
-            {words.print}
+            {t('Print labels', 'Etiketten drucken')}
           </button>
           {onDownload !== undefined && (
             <button type="button" onClick={onDownload}>
-              {words.download}
+              {t('Download as CSV', 'Als CSV herunterladen')}
             </button>
           )}
           <button type="button" onClick={onDone}>
-            {words.done}
+            {t('Done', 'Fertig')}
           </button>
         </div>
       </div>
@@ -108,24 +143,32 @@ interface LabelProps {
 }
 
 function Label({ device, homeName, address }: LabelProps) {
-  const words = useWords(ISSUED_WORDS);
   const { id, name, secret, roomName } = device;
   return (
     <li class="home-label">
-      <QrCode text={setupText({ ...address, deviceId: id, secret })} label={words.qrCode(name)} />
+      <QrCode
+        text={setupText({ ...address, deviceId: id, secret })}
+        label={t(
+          `QR code of ${name}: address, port, id and secret`,
+          `QR-Code von ${name}: Adresse, Port, ID und Geheimnis`,
+        )}
+      />
       <div>
         <strong>{name}</strong>
         <span>
-          {homeName} · {roomName ?? words.noRoom}
+          {homeName} · {roomName ?? t('No room', 'Kein Zimmer')}
         </span>
         <span>
           {`${address.host}:${address.mqttPort}`}
           {address.tls && ' · TLS'}
         </span>
-        <span class="hint">{words.id}</span>
-        <CopiedText text={id} label={words.copyId(name)} />
-        <span class="hint">{words.secret}</span>
-        <CopiedText text={secret} label={words.copySecret(name)} />
+        <span class="hint">{t('Device id', 'Geräte-ID')}</span>
+        <CopiedText text={id} label={t(`Copy the id of ${name}`, `ID von ${name} kopieren`)} />
+        <span class="hint">{t('Secret', 'Geheimnis')}</span>
+        <CopiedText
+          text={secret}
+          label={t(`Copy the secret of ${name}`, `Geheimnis von ${name} kopieren`)}
+        />
       </div>
     </li>
   );
