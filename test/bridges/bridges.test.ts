@@ -614,6 +614,8 @@ describe('what the operator sees', () => {
     const sensor = await home.sensor();
     await sensor.raise(2, { kind: 'fall', id: undefined });
     await expect.poll(() => publishes).toHaveLength(2);
+    // While the store is away, the figure is the one last read.
+    await untilBridge(home, name, { queued: 2 });
     const store = await home.store();
     store.freeze();
     await untilBridge(home, name, { queued: 2, oldestQueuedAt: null });
