@@ -78,7 +78,7 @@ export interface UpstreamOptions {
   readonly suspects: Suspects;
 }
 
-/** What a bridge shows of a connection. */
+/** Tells the bridge what happens on its connection. */
 export interface UpstreamEvents {
   connected(): void;
   /** @param topic of a message that the upstream has taken */

@@ -60,7 +60,7 @@ const SILENT_KEEP_ALIVES = 1.5;
 /** How long one alarm over a device's limit holds up its hub: the others' alarms must come within a second (contract 4.4). */
 const HUB_HOLD_MS = 400;
 
-/** What a client gets once its credentials have been checked. */
+/** Who a logged-in client is, its session, and how much it may send. */
 export interface Login {
   readonly principal: Principal;
   readonly session: Session;

@@ -1,4 +1,4 @@
-/** What the list of connections and of what was denied says: every reason, with its words, and the form of both. */
+/** Connections and denials as they are listed: the reasons of a denial, in words, and the fields of both lists. */
 
 /** Why MQTT clients are denied something, or cannot connect: every code, with its words. */
 export const DENIED_REASONS = {

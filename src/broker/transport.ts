@@ -1,8 +1,8 @@
 /**
  * The network connection of an MQTT client, TCP, TLS or WebSocket: packets out, and bytes in as whole packets.
  *
- * A client is read to its last byte, even after the connection has ended: a device may send everything and hang up before
- * it gets an answer (MQTT 3.1.1, 3.1.4).
+ * A client is read to its last byte, even after the connection has ended: a device may send everything and hang up
+ * without waiting for CONNACK (MQTT 3.1.1, 3.1.4).
  */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';

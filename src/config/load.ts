@@ -25,12 +25,11 @@ export function loadConfig(place: FilePlace): Config {
   const environment = readEnvironment(keys, place.env);
   const values = environment.assignments.reduce(assign, content.values);
   const result = configSchema.safeParse(values);
+  const ofValues = fieldFaults(result.error, 'unknown key').concat(ruleFaults(values, place.cwd));
   const faults = [
     ...content.faults,
     ...environment.faults,
-    ...[...fieldFaults(result.error, 'unknown key'), ...ruleFaults(values, place.cwd)].map(
-      naming(environment.assignments),
-    ),
+    ...ofValues.map(naming(environment.assignments)),
   ];
   if (result.data === undefined || faults.length > 0) throw invalidConfig(faults);
   return withAbsolutePaths(result.data, place.cwd);

@@ -1,7 +1,7 @@
 /**
  * Rules that no key can check by itself: between keys, between entries, and about the files they name.
  *
- * They run on the configuration with defaults in place of what is wrong, so that all faults are told at once.
+ * Wrong values are replaced by their defaults first, so one run reports every fault.
  */
 
 import { readFileSync } from 'node:fs';

@@ -110,7 +110,7 @@ export type Alarm = AlarmStates & {
   detectedAt: string;
   receivedAt: string;
   kind: Kind;
-  /** What exists if asked for as a list, or else signed addresses, valid for ten minutes. */
+  /** The recordings that exist, as a list of media or as signed URLs that are valid for ten minutes. */
   footage: Media[] | Record<Media, string | null>;
   deviceId: string;
   device: Named;
@@ -306,7 +306,7 @@ export type AdvisedFault = {
   since: string;
   message: string;
   subject?: Named & { type: string; via?: Named };
-  /** What to do about it. Text in backquotes is code. */
+  /** Advice. Text in backquotes is code. */
   advice: string;
   acknowledgeable: boolean;
 };

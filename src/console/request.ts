@@ -11,7 +11,7 @@ const TIMEOUT_MS = 15_000;
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-/** What a page decides about a request. */
+/** The options of a request that a page chooses. */
 export type RequestOptions = {
   readonly signal?: AbortSignal;
   /** Whether the browser sends it even if the page is left at this moment. */
@@ -53,7 +53,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What `call` threw, as a failure. */
+/** The failure to show for an error that a request threw. */
 export function failureOf(error: unknown): Failure {
   return error instanceof Refusal ? error.failure : failureIn(undefined);
 }
@@ -79,7 +79,7 @@ export function authorize(session: Session): void {
 /**
  * Sends a request.
  *
- * It reads the token before it waits for anything: what is sent while signing out still has it.
+ * The token is read before anything is awaited, so a request sent while the user signs out still carries it.
  *
  * @param path below the page, as the gateway may be below a path of a proxy
  * @throws Refusal if the gateway refuses it, and what `fetch` throws

@@ -1,7 +1,7 @@
 import { t } from '../language.js';
 import type { Failure } from '../request.js';
 
-/** What the user can do about a problem of the gateway, by its code. */
+/** Advice to the user on each problem, by its code. */
 const problemTexts = (): Readonly<Record<string, string>> => ({
   'invalid-request': t('Something in it is not valid.', 'Etwas darin ist nicht gültig.'),
   forbidden: t('This token may not do that.', 'Dieser Token darf das nicht.'),

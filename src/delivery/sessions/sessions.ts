@@ -272,6 +272,7 @@ export class Sessions {
       name,
       session: key,
       key: session.isPersistent ? key : undefined,
+      // `#inBackground` logs the failure.
       begun: begun?.catch(() => undefined),
       history,
       services: router.services,

@@ -280,10 +280,9 @@ class Listings {
     const filter = filterOf(c, caller, locationIds, query);
     const { deviceIds, roomIds, kinds, states } = filter;
     const bounds = { beforeMs, afterMs, order };
-    const scope = {
-      ...{ deviceIds, roomIds, test, kinds, states, ...bounds, listing, groupIds },
-      locationId: listing === 'all' ? undefined : locationIds[0],
-    };
+    const locationId = listing === 'all' ? undefined : locationIds[0];
+    const place = { listing, locationId, groupIds, roomIds, deviceIds };
+    const scope = { ...place, ...bounds, test, kinds, states };
     const start = cursor === undefined ? undefined : this.#cursors.decode(cursor, scope);
     const { alarms, next, upToSequence } = await this.#services.history.page({
       ...filter,

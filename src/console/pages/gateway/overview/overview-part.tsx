@@ -8,7 +8,7 @@ import { CodeText } from './code-text.js';
 import { RejectedList } from './rejected-list.js';
 import { UnknownDevice } from './unknown-device.js';
 
-/** What a fault is about: `FAULT_SUBJECTS` of the gateway. */
+/** Names for the subjects of faults, which are `FAULT_SUBJECTS` of the gateway. */
 export const subjectNames = (): Readonly<Record<string, string>> => ({
   location: t('Home', 'Heim'),
   room: t('Room', 'Zimmer'),
