@@ -5,9 +5,9 @@
  * A test holds types and paths against the routes of the gateway.
  */
 
-import type { Kind } from './alarms/kinds.js';
+import type { Kind } from './kinds.js';
 import { call, callTagged, type RequestOptions, send, type Tagged } from './request.js';
-import type { Grant } from './session/session.js';
+import type { Grant } from './session.js';
 
 export type { Grant };
 export type Named = { id: string; name: string };
@@ -26,6 +26,8 @@ export type Device = Named & {
   /** The hub through which it was last heard. */
   via?: Named;
   createdAt: string;
+  /** A time of its own after which it is silent. */
+  supervision?: { silentAfterSeconds: number };
 };
 export type SilentDevice = { device: Named; room: Named | null };
 export type RejectedPublish = {
@@ -71,6 +73,10 @@ export const updateRoom = (
   { roomId: id, ...at }: InHome & { roomId: string },
   body: { groupId: string | null },
 ) => call<Room>('PATCH', part({ kind: 'room', id, ...at }), json(body));
+export const superviseDevice = (
+  { deviceId: id, ...at }: OfDevice,
+  body: { supervision: { silentAfterSeconds: number | null } },
+) => call<Device>('PATCH', part({ kind: 'device', id, ...at }), json(body));
 export const moveDevice = (
   at: OfDevice,
   body: { targetLocationId: string } | { targetRoomId: string | null },
@@ -151,6 +157,7 @@ export type CountQuery = {
   state?: readonly AlarmState[];
   device?: readonly string[];
   room?: readonly string[];
+  group?: readonly string[];
   test?: 'false';
 };
 /** Which alarms are listed, and how. */
@@ -159,6 +166,9 @@ export type AlarmQuery = CountQuery & {
   limit?: number;
   cursor?: string;
   footage?: 'list';
+  /** Of CSV. */
+  separator?: ',' | ';';
+  timeZone?: string;
 };
 
 const alarms = (at: InHome | undefined) => (at === undefined ? 'alarms' : `${home(at)}/alarms`);
@@ -191,7 +201,12 @@ export const listDrills = (at: InHome) => call<Drill[]>('GET', `${home(at)}/dril
 // Access tokens and the audit trail
 
 export type CurrentAccessToken = Named & { grants: Grant[] };
-export type AccessToken = CurrentAccessToken & { createdAt: string; expiresAt: string | null };
+export type AccessToken = CurrentAccessToken & {
+  createdAt: string;
+  expiresAt: string | null;
+  /** Null: never. */
+  lastUsedAt: string | null;
+};
 export type IssuedAccessToken = AccessToken & { token: string };
 export type NewAccessToken = { name: string; grants: Grant[]; expiresAt?: string | null };
 export type AuditEvent = {
@@ -201,11 +216,15 @@ export type AuditEvent = {
   actor: {
     type: 'access-token' | 'device' | 'gateway' | 'anonymous';
     id: string | null;
+    /** The present name; null where it is gone, or has none. */
+    name: string | null;
     address: string | null;
     requestId: string | null;
   };
   locationId: string | null;
+  locationName: string | null;
   resourceId: string | null;
+  resourceName: string | null;
   details: Record<string, string | null | Grant[] | string[]>;
 };
 export type AuditQuery = {
@@ -224,6 +243,13 @@ export const getCurrentAccessToken = () => call<CurrentAccessToken>('GET', 'acce
 export const listAccessTokens = () => call<AccessToken[]>('GET', 'access-tokens');
 export const createAccessToken = (body: NewAccessToken) =>
   call<IssuedAccessToken>('POST', 'access-tokens', json(body));
+export const updateAccessToken = (
+  { tokenId }: { tokenId: string },
+  body: Partial<NewAccessToken>,
+) => call<AccessToken>('PATCH', `access-tokens/${encodeURIComponent(tokenId)}`, json(body));
+/** Renews the secret: the one before ends at once. */
+export const replaceAccessTokenSecret = ({ tokenId }: { tokenId: string }) =>
+  call<{ token: string }>('POST', `access-tokens/${encodeURIComponent(tokenId)}/secret`, json({}));
 export const deleteAccessToken = ({ tokenId }: { tokenId: string }) =>
   call('DELETE', `access-tokens/${encodeURIComponent(tokenId)}`);
 export const listAuditRecords = (query: AuditQuery) =>
@@ -271,7 +297,12 @@ export const sendOutputDeadLettersAgain = (of: OfQueue) =>
 
 // The gateway itself
 
-type Client = { clientId: string; principal: { type: 'access-token' | 'device'; id: string } };
+type Client = {
+  clientId: string;
+  principal: { type: 'access-token' | 'device'; id: string };
+  /** The present name of the principal. */
+  name: string | null;
+};
 export type Connection = Client & {
   address: string;
   since: string;
@@ -286,6 +317,8 @@ export type DeniedConnection = {
   address: string;
   clientId: string | null;
   username: string | null;
+  /** The present name of the device or token of the user name. */
+  name: string | null;
   operation: 'connect' | 'subscribe' | 'publish' | 'connection';
   topic: string | null;
   code: string;
@@ -318,5 +351,3 @@ export const listSessions = () => call<Sessions>('GET', 'sessions');
 export const listFaults = () => call<AdvisedFault[]>('GET', 'faults');
 export const acknowledgeFault = ({ code }: { code: string }) =>
   call('POST', `faults/${encodeURIComponent(code)}/acknowledge`, json({}));
-export const getOpenApiDocument = () => call<Record<string, unknown>>('GET', 'openapi.json');
-export const getAsyncApiDocument = () => call<Record<string, unknown>>('GET', 'asyncapi.json');

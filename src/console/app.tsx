@@ -1,28 +1,26 @@
-import { Suspense } from 'preact/compat';
-import { useEffect } from 'preact/hooks';
-import { useConsole } from './console-parts.js';
+/** The whole console: the sign-in page, or the page for the current place, which loads when it is first shown. */
+
+import type { ComponentChildren } from 'preact';
+import { useEffect, useErrorBoundary } from 'preact/hooks';
 import { t } from './language.js';
+import { live } from './live.js';
 import { BoardPage } from './pages/board/board-page.js';
 import { WaitingAlarms } from './pages/board/waiting-alarms.js';
-import { lazyPage } from './pages/lazy-page.js';
-import { noSuchPage, PageGuard } from './pages/page-guard.js';
-import { SignInPage } from './pages/sign-in/sign-in-page.js';
-import { pageOf } from './routing.js';
-import { useSignIn } from './session/use-sign-in.js';
-import { Shell } from './shell.js';
+import { pageOf, place } from './place.js';
+import { session } from './session.js';
+import { NoPage, Shell } from './shell.js';
+import { SignInPage, useSignIn } from './sign-in.js';
+import { loadedLater, PageNotLoaded } from './ui/load.js';
 
-// Only the board loads immediately: it must appear within a second, even on an old tablet.
-const HistoryPage = lazyPage(
-  async () => (await import('./pages/history/history-page.js')).HistoryPage,
-);
-const HomePage = lazyPage(async () => (await import('./pages/home/home-page.js')).HomePage);
-const GatewayPage = lazyPage(
-  async () => (await import('./pages/gateway/gateway-page.js')).GatewayPage,
-);
+const PAGES = {
+  // The board must appear within a second, even on an old tablet.
+  '': BoardPage,
+  history: loadedLater(async () => (await import('./pages/history/history-page.js')).HistoryPage),
+  home: loadedLater(async () => (await import('./pages/home/home-page.js')).HomePage),
+  gateway: loadedLater(async () => (await import('./pages/gateway/gateway-page.js')).GatewayPage),
+};
 
-/** The whole console: the sign-in page, or the page for the current place. */
 export function App() {
-  const { session, live, routing } = useConsole();
   const signIn = useSignIn();
   const token = session.token.value;
   const isSignedIn = session.identity.value !== undefined;
@@ -30,31 +28,42 @@ export function App() {
     if (token === null || !isSignedIn) return;
     live.start(token);
     return () => live.stop();
-  }, [token, isSignedIn, live]);
+  }, [token, isSignedIn]);
   if (!isSignedIn) return <SignInPage {...signIn} />;
-  const page = pageOf(routing.place.value.path);
+  const name = pageOf(place.value.path);
+  const known = Object.entries(PAGES).find(([one]) => one === name);
+  const Page = known?.[1] ?? NoPage;
   return (
     <Shell>
-      {page !== '' && <WaitingAlarms />}
-      <PageGuard key={page}>
-        <Suspense fallback={<Loading />}>
-          <Page />
-        </Suspense>
+      {name !== '' && <WaitingAlarms />}
+      <PageGuard key={name}>
+        <Page />
       </PageGuard>
     </Shell>
   );
 }
 
-function Page() {
-  const { routing } = useConsole();
-  const page = pageOf(routing.place.value.path);
-  if (page === '') return <BoardPage />;
-  if (page === 'history') return <HistoryPage />;
-  if (page === 'home') return <HomePage />;
-  if (page === 'gateway') return <GatewayPage />;
-  return <h1>{noSuchPage()}</h1>;
-}
-
-function Loading() {
-  return <p role="status">{t('Loading …', 'Wird geladen …')}</p>;
+/** Shows a page's error in its place and keeps the frame around it; otherwise everything would be blank. */
+function PageGuard({ children }: { readonly children: ComponentChildren }) {
+  const [error] = useErrorBoundary((thrown: unknown) => reportError(thrown));
+  if (error === undefined) return <>{children}</>;
+  return (
+    <div role="alert" class="failure">
+      <h1>{t('This page cannot be shown.', 'Diese Seite kann nicht angezeigt werden.')}</h1>
+      <p>
+        {error instanceof PageNotLoaded
+          ? t(
+              'The gateway does not answer, or it was updated and has a newer page.',
+              'Das Gateway antwortet nicht, oder es wurde aktualisiert und hat eine neuere Seite.',
+            )
+          : t(
+              'An error of the program; its text is in the console of the browser.',
+              'Ein Fehler im Programm; sein Wortlaut steht in der Konsole des Browsers.',
+            )}
+      </p>
+      <button type="button" onClick={() => location.reload()}>
+        {t('Reload', 'Neu laden')}
+      </button>
+    </div>
+  );
 }

@@ -4,7 +4,7 @@
  */
 
 import { language } from './language.js';
-import type { Session } from './session/session.js';
+import { session } from './session.js';
 
 /** Without it, a connection that has died silently would leave a button disabled. */
 const TIMEOUT_MS = 15_000;
@@ -69,13 +69,6 @@ function faultOf(error: unknown): Failure['errors'][number] {
   return { path: textOf(path) ?? '', message: textOf(message) ?? '' };
 }
 
-let caller: Session | undefined;
-
-/** Sends every request with the signed-in token; signs out a refused token. */
-export function authorize(session: Session): void {
-  caller = session;
-}
-
 /**
  * Sends a request.
  *
@@ -87,9 +80,9 @@ export function authorize(session: Session): void {
 export async function send(method: Method, path: string, request: Request = {}): Promise<Response> {
   const { query = {}, body, ifMatch, accept = 'application/json', mayTakeLong = false } = request;
   const { signal, keepalive = false } = request;
-  const token = caller?.token.peek() ?? null;
+  const token = session.token.peek();
   const headers = new Headers({ Accept: accept });
-  if (caller !== undefined) headers.set('Accept-Language', language.peek());
+  headers.set('Accept-Language', language.peek());
   if (token !== null) headers.set('Authorization', `Bearer ${token}`);
   if (body !== undefined) headers.set('Content-Type', 'application/json');
   if (ifMatch !== undefined) headers.set('If-Match', ifMatch);
@@ -97,7 +90,7 @@ export async function send(method: Method, path: string, request: Request = {}):
   if (!mayTakeLong) signals.push(AbortSignal.timeout(TIMEOUT_MS));
   const init = { method, headers, body, keepalive, signal: AbortSignal.any(signals) };
   const response = await fetch(`./${path}${queryText(query)}`, init);
-  if (response.status === 401 && token !== null) caller?.refused(token);
+  if (response.status === 401 && token !== null) session.refused(token);
   if (response.ok) return response;
   // The answer of a proxy may be no JSON.
   throw new Refusal(await response.json().catch(() => undefined));
@@ -183,4 +176,11 @@ export function textsOf(value: unknown): readonly string[] {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
+}
+
+/** What the page says of its gateway: its version, and its ports for MQTT, plain and over TLS. */
+export function ownValues(): { version: string; ports: { plain: number; tls: number } } {
+  const { dataset } = document.querySelector<HTMLElement>('meta[name=gateway]') ?? {};
+  const { version = '', mqtt, mqtts } = dataset ?? {};
+  return { version, ports: { plain: Number(mqtt) || 1883, tls: Number(mqtts) || 8883 } };
 }

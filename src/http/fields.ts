@@ -219,3 +219,11 @@ export function ids(description: string) {
       description: `${description} Comma-separated, ${MAX_IDS} at most.`,
     });
 }
+
+export const presentName = z
+  .string()
+  .nullable()
+  .meta({
+    description: 'The name that it has now; null where it is gone, or has none.',
+    examples: ['Haus Birke'],
+  });

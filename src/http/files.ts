@@ -77,15 +77,22 @@ export class BuiltFiles {
         const type = CONTENT_TYPES[extname(name)];
         if (type !== undefined) this.#files.set(name, read(directory, name, type));
       }
-      const described = readFileSync(join(directory, 'asyncapi.json'), 'utf8');
-      const bytes = Buffer.from(withPorts(described, ports));
-      this.#files.set('asyncapi.json', built('application/json', bytes, gzipSync(bytes)));
+      const described = asyncApi.parse(JSON.parse(textIn(directory, 'asyncapi.json')));
+      this.#fill('asyncapi.json', JSON.stringify(withPorts(described, ports)));
+      const values = { version: described.info.version, ...ports };
+      this.#fill('index.html', withValues(textIn(directory, 'index.html'), values));
     } catch {
       // The directory is missing, or half of a build: the remedy is the same.
     }
     if (NEEDED.every((name) => this.#files.has(name))) return;
     const detail = `the console in ${directory} cannot be read: npm ci && npm run build`;
     throw new GatewayError('start-failed', detail);
+  }
+
+  /** Replaces a file by its text with what only this gateway knows. */
+  #fill(name: string, text: string): void {
+    const bytes = Buffer.from(text);
+    this.#files.set(name, built(CONTENT_TYPES[extname(name)] ?? '', bytes, gzipSync(bytes)));
   }
 
   /**
@@ -123,22 +130,32 @@ function built(type: string, bytes: Buffer, compressed: Buffer | undefined): Bui
   return { type, bytes, compressed, tag: `W/"${digest}"` };
 }
 
-/** What the build cannot know of `asyncapi.json`: the console shows technicians the port of MQTT from it. */
-function withPorts(text: string, ports: Readonly<Record<string, number>>): string {
-  const document = asyncApi.parse(JSON.parse(text));
+function textIn(directory: string, name: string): string {
+  return readFileSync(join(directory, name), 'utf8');
+}
+
+/** The description with the ports of this gateway, which the build cannot know. */
+function withPorts(document: AsyncApi, ports: Readonly<Record<string, number>>): AsyncApi {
   for (const [name, { variables }] of Object.entries(document.servers)) {
     const port = ports[name];
     if (port !== undefined) variables.port.default = String(port);
   }
-  return JSON.stringify(document);
+  return document;
+}
+
+/** The page with values in place of `%name%`: the console shows version and ports without another request. */
+function withValues(page: string, values: Readonly<Record<string, string | number>>): string {
+  return page.replace(/%(\w+)%/g, (_, name: string) => String(values[name] ?? ''));
 }
 
 const asyncApi = z.looseObject({
+  info: z.looseObject({ version: z.string() }),
   servers: z.record(
     z.string(),
     z.looseObject({ variables: z.looseObject({ port: z.looseObject({ default: z.string() }) }) }),
   ),
 });
+type AsyncApi = z.infer<typeof asyncApi>;
 
 function readIfThere(path: string): Buffer | undefined {
   try {

@@ -16,7 +16,7 @@ import type { Footage } from '../site/footage.js';
 import type { Health } from '../site/health/health.js';
 import type { Operations } from '../site/operations.js';
 import type { SiteModel } from '../site/site-model.js';
-import type { AccessTokens } from '../site/tokens.js';
+import { type AccessTokens, ADMIN_TOKEN_ID } from '../site/tokens.js';
 import type { AuditStore } from '../store/audit.js';
 import type { AlarmHistory } from '../store/history/alarm-history.js';
 import type { DeadLetterStoreRedis, InvalidPublishStoreRedis } from '../store/lists.js';
@@ -74,4 +74,15 @@ export interface HttpServices {
   readonly now: () => number;
   /** A clock that does not jump, for waiting times. */
   readonly elapsed: () => number;
+}
+
+/** The present name for an id; null if it has none. */
+export function presentNameOf(
+  of: string | null,
+  { model, accessTokens }: HttpServices,
+): string | null {
+  if (of === null) return null;
+  if (of === ADMIN_TOKEN_ID) return accessTokens.nameOf(of);
+  const record = model.location(of) ?? model.group(of) ?? model.room(of) ?? model.device(of);
+  return record?.name ?? model.accessToken(of)?.name ?? null;
 }

@@ -166,7 +166,7 @@ test('every page can be reached by keyboard alone, and says that it is the curre
     if (isLost) await page.keyboard.press('Tab');
     return focused();
   };
-  await expect.poll(first, { interval: 200 }).toBe('To the content');
+  await expect.poll(first, { interval: 200 }).toBe('Skip to content');
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => document.activeElement?.id === 'content');
   await page.locator('.skip').focus();

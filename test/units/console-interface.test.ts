@@ -53,6 +53,7 @@ import type {
   RoomView,
 } from '../../src/http/routes/site.js';
 import type {
+  AccessTokenChange,
   AccessTokenView,
   CurrentAccessToken,
   IssuedAccessToken,
@@ -104,6 +105,7 @@ type Answers = {
   listDevices: typeof DeviceView;
   createDevice: typeof CreatedDevice;
   replaceDeviceSecret: typeof DeviceSecret;
+  superviseDevice: typeof DeviceView;
   raiseTestAlarm: typeof TestAlarm;
   listSilentDevices: typeof SilentDevice;
   listRejectedPublishes: typeof RejectedPublish;
@@ -117,6 +119,8 @@ type Answers = {
   resolveAlarm: typeof AlarmStates;
   beginDrill: typeof Drill;
   listDrills: typeof Drill;
+  updateAccessToken: typeof AccessTokenView;
+  replaceAccessTokenSecret: typeof IssuedAccessToken;
   getCurrentAccessToken: typeof CurrentAccessToken;
   listAccessTokens: typeof AccessTokenView;
   createAccessToken: typeof IssuedAccessToken;
@@ -140,9 +144,8 @@ type Untyped = {
   // biome-ignore lint/suspicious/noConfusingVoidType: that is what they answer
   [Name in keyof Api]: Answer<Api[Name]> extends void | Tagged | Response ? Name : never;
 }[keyof Api];
-type Documents = 'getOpenApiDocument' | 'getAsyncApiDocument';
 
-type Unread = Exclude<keyof Api, keyof Answers | Untyped | Documents>;
+type Unread = Exclude<keyof Api, keyof Answers | Untyped>;
 
 function hold<_Checks extends readonly true[] | Readonly<Record<string, true>>>(): void {
   // A check that does not hold does not compile.
@@ -160,11 +163,13 @@ hold<
     Sends<Body<typeof api.renamePart>, typeof RoomChange>,
     Sends<Body<typeof api.renamePart>, typeof DeviceChange>,
     Sends<Body<typeof api.updateRoom>, typeof RoomChange>,
+    Sends<Body<typeof api.superviseDevice>, typeof DeviceChange>,
     Sends<Body<typeof api.moveDevice>, typeof DeviceMove>,
     Sends<Body<typeof api.raiseTestAlarm>, typeof NewTestAlarm>,
     Sends<Body<typeof api.acknowledgeAlarm>, typeof AlarmStateChange>,
     Sends<Body<typeof api.resolveAlarm>, typeof AlarmStateChange>,
     Sends<Parameters<typeof api.createAccessToken>[0], typeof NewAccessToken>,
+    Sends<Body<typeof api.updateAccessToken>, typeof AccessTokenChange>,
   ]
 >();
 

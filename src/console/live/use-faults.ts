@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { type AdvisedFault, listFaults } from '../api.js';
 import { useConsole } from '../console-parts.js';
 import { language } from '../language.js';
-import { type Loaded, useLoaded } from '../ui/use-request.js';
+import { type Loaded, useLoaded } from '../ui/load.js';
 
 const STATUS_TOPIC = 'gateway/status';
 

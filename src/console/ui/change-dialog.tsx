@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { t } from '../language.js';
-import { Dialog } from './dialog.js';
-import { FailureText } from './failure-text.js';
-import { useChange } from './use-request.js';
+import { FailureText } from './bits.js';
+import { useChange } from './load.js';
+import { Dialog } from './old-dialog.js';
 
 interface ChangeDialogProps<Result> {
   readonly title: string;

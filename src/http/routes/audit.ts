@@ -3,7 +3,6 @@
 import { z } from 'zod';
 import { formatTime } from '../../domain/time.js';
 import { ACTOR_TYPES, AUDIT_ACTIONS } from '../../site/audit-trail.js';
-import { ADMIN_TOKEN_ID } from '../../site/tokens.js';
 import type { AuditRecord } from '../../store/audit.js';
 import { PageCursors } from '../cursors.js';
 import {
@@ -18,13 +17,14 @@ import {
   nextCursor,
   order,
   parameter,
+  presentName,
   time,
   uuid,
 } from '../fields.js';
 import { type Columns, csvContent, csvResponse, type Page, wantsCsv } from '../listing.js';
 import { admin } from '../rights.js';
 import { get, json, type Routes } from '../route.js';
-import type { HttpServices } from '../services.js';
+import { type HttpServices, presentNameOf } from '../services.js';
 import { Grant } from './tokens.js';
 
 /** A parameter with a UUID or `admin`, in either case (RFC 9562, 4). */
@@ -52,14 +52,6 @@ export const Query = z.strictObject({
   cursor,
   ...csvForm,
 });
-
-const presentName = z
-  .string()
-  .nullable()
-  .meta({
-    description: 'The name that it has now; null where it is gone, or has none.',
-    examples: ['Haus Birke'],
-  });
 
 const ActorView = z
   .object({
@@ -206,12 +198,4 @@ function view(record: AuditRecord, services: HttpServices): AuditEvent {
       ...(typeof keys === 'string' && { keys: keyList.parse(JSON.parse(keys)) }),
     },
   };
-}
-
-/** The present name for an id; null if it has none. */
-function presentNameOf(of: string | null, { model, accessTokens }: HttpServices): string | null {
-  if (of === null) return null;
-  if (of === ADMIN_TOKEN_ID) return accessTokens.nameOf(of);
-  const record = model.location(of) ?? model.group(of) ?? model.room(of) ?? model.device(of);
-  return record?.name ?? model.accessToken(of)?.name ?? null;
 }

@@ -9,10 +9,10 @@ import {
   PROTOCOLS,
 } from '../../broker/connection-list.js';
 import { PageCursors } from '../cursors.js';
-import { count, cursor, EXAMPLE_ID, limit, time } from '../fields.js';
+import { count, cursor, EXAMPLE_ID, limit, presentName, time } from '../fields.js';
 import { admin } from '../rights.js';
 import { get, json, type Routes } from '../route.js';
-import type { HttpServices } from '../services.js';
+import { type HttpServices, presentNameOf } from '../services.js';
 
 const clientId = z.string().meta({ examples: ['nurse-call'] });
 const address = z.string().meta({ examples: ['192.0.2.7'] });
@@ -28,6 +28,7 @@ const Connection = z
   .object({
     clientId,
     principal,
+    name: presentName,
     address,
     since: time,
     protocol: z.enum(PROTOCOLS).meta({
@@ -79,6 +80,7 @@ export const DeniedConnection = z
         description: 'Only the id of a device or access token; null for anything else.',
         examples: [EXAMPLE_ID],
       }),
+    name: presentName,
     operation: z.enum(DENIED_OPERATIONS),
     topic: z
       .string()
@@ -114,6 +116,7 @@ const Session = z
   .object({
     clientId,
     principal,
+    name: presentName,
     connected: z.boolean(),
     awaySince: time
       .nullable()
@@ -132,10 +135,14 @@ export const Sessions = z
   })
   .meta({ id: 'Sessions' });
 
-export function connectionRoutes({ broker, sessions, cursorKey }: HttpServices): Routes {
+export function connectionRoutes(services: HttpServices): Routes {
+  const { broker, sessions, cursorKey } = services;
   const cursors = new PageCursors(cursorKey);
   // The numbers of connections begin again at each start.
   const scope = { connectionsSince: randomUUID() };
+  const named = <Row extends { readonly principal: { readonly id: string } }>(row: Row) => {
+    return { ...row, name: presentNameOf(row.principal.id, services) };
+  };
   return {
     listConnections: get('/connections', {
       tag: 'Connections',
@@ -150,7 +157,7 @@ export function connectionRoutes({ broker, sessions, cursorKey }: HttpServices):
         const position = next && { timeMs: 0, sequence: next.after, upToSequence: next.upTo };
         return {
           nextCursor: position === undefined ? null : cursors.encode(position, scope),
-          connections: shown,
+          connections: shown.map(named),
         };
       },
     }),
@@ -161,7 +168,10 @@ export function connectionRoutes({ broker, sessions, cursorKey }: HttpServices):
         'The newest 1,000 since the gateway started: each CONNECT that failed, each filter of a SUBSCRIBE that was answered with 0x80, each publish that was dropped for want of a permission.',
       right: admin,
       answer: json('The newest denials.', DeniedConnection.array()),
-      handle: () => broker.denied.newest(),
+      handle: () =>
+        broker.denied
+          .newest()
+          .map((one) => ({ ...one, name: presentNameOf(one.username, services) })),
     }),
     listSessions: get('/sessions', {
       tag: 'Connections',
@@ -171,7 +181,10 @@ export function connectionRoutes({ broker, sessions, cursorKey }: HttpServices):
       right: admin,
       query: z.strictObject({ limit }),
       answer: json('The sessions.', Sessions),
-      handle: ({ query }) => sessions.withLargestBacklogs(query.limit),
+      handle: async ({ query }) => {
+        const found = await sessions.withLargestBacklogs(query.limit);
+        return { ...found, sessions: found.sessions.map(named) };
+      },
     }),
   };
 }

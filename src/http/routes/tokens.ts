@@ -57,7 +57,7 @@ export const NewAccessToken = z.strictObject({ name, grants, expiresAt }).meta({
   examples: [{ name: 'Nurse call', grants: [{ location: '*', role: 'viewer' }] }],
 });
 
-const AccessTokenChange = z
+export const AccessTokenChange = z
   .strictObject({ name: name.optional(), grants: grants.optional(), expiresAt })
   .refine(
     (change) => Object.values(change).some((value) => value !== undefined),

@@ -1,7 +1,6 @@
 import { effect, type ReadonlySignal, signal } from '@preact/signals';
 import { type Location, listLocations } from '../../api.js';
-import type { LiveFeed } from '../../live/live-feed.js';
-import type { LiveMessage } from '../../live/messages.js';
+import type { LiveFeed, LiveMessage } from '../../live.js';
 import { type Failure, failureOf } from '../../request.js';
 import {
   alarmOfMessage,

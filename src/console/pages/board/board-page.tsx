@@ -122,9 +122,9 @@ export function BoardPage() {
 function useTabNote(note: string | undefined): void {
   const { tabNote } = useConsole();
   useEffect(() => {
-    tabNote.value = note;
+    tabNote.value = note ?? '';
     return () => {
-      tabNote.value = undefined;
+      tabNote.value = '';
     };
   }, [tabNote, note]);
 }

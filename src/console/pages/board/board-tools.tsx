@@ -1,15 +1,14 @@
-import { Suspense } from 'preact/compat';
+import { lazy, Suspense } from 'preact/compat';
 import { useState } from 'preact/hooks';
 import { useConsole } from '../../console-parts.js';
 import { t } from '../../language.js';
-import { lazyPage } from '../lazy-page.js';
 import { SoundControl } from './sound/sound-control.js';
 import type { useBoard } from './use-board.js';
 
 // Lazy because it draws QR codes, which only administrators need.
-const WallLinkDialog = lazyPage(
-  async () => (await import('./wall/wall-link-dialog.js')).WallLinkDialog,
-);
+const WallLinkDialog = lazy(async () => ({
+  default: (await import('./wall/wall-link-dialog.js')).WallLinkDialog,
+}));
 
 interface BoardToolsProps {
   readonly board: ReturnType<typeof useBoard>;

@@ -1,9 +1,8 @@
 import type { AdvisedFault } from '../../api.js';
 import { useConsole } from '../../console-parts.js';
-import { t } from '../../language.js';
+import { dateTime, t } from '../../language.js';
 import { useFaults } from '../../live/use-faults.js';
-import { hrefTo } from '../../routing.js';
-import { dateTime } from '../../ui/time-ago.js';
+import { hrefTo } from '../../place.js';
 import { andMore } from './alarms/alarm-title.js';
 
 const MAX_NAMED = 3;

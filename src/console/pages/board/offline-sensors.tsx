@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { useConsole } from '../../console-parts.js';
 import { t } from '../../language.js';
-import { hrefTo } from '../../routing.js';
+import { hrefTo } from '../../place.js';
 import { useHome } from '../home/home-data.js';
 import { isOnline } from '../home/online-state.js';
 import { usePresence } from '../home/presence.js';

@@ -1,5 +1,5 @@
 import type { Alarm } from '../../api.js';
-import type { LiveMessage } from '../../live/messages.js';
+import type { LiveMessage } from '../../live.js';
 import { recordOf, textsOf } from '../../request.js';
 
 interface Named {

@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { listSilentDevices } from '../../api.js';
 import { useConsole } from '../../console-parts.js';
 import { t } from '../../language.js';
-import { useLoaded } from '../../ui/use-request.js';
+import { useLoaded } from '../../ui/load.js';
 import { andMore } from './alarms/alarm-title.js';
 
 /** Its messages tell at once; this finds what was missed. */

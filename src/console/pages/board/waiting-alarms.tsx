@@ -2,7 +2,7 @@ import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { useConsole } from '../../console-parts.js';
 import { t } from '../../language.js';
-import { hrefTo } from '../../routing.js';
+import { hrefTo } from '../../place.js';
 import { urgencyOf } from './alarm-order.js';
 import { alarmAnnouncement, andMore } from './alarms/alarm-title.js';
 import { BoardFeed } from './board-feed.js';

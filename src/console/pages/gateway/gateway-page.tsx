@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import { useConsole } from '../../console-parts.js';
-import { hrefTo } from '../../routing.js';
+import { hrefTo } from '../../place.js';
 import { AuditPart } from './audit/audit-part.js';
 import { DeniedList } from './connections/denied-list.js';
 import { BridgesPart } from './destinations/bridges-part.js';

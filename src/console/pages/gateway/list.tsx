@@ -2,8 +2,8 @@ import '../../ui/card-table.css';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useState } from 'preact/hooks';
 import { t } from '../../language.js';
-import { FailureText } from '../../ui/failure-text.js';
-import type { Loaded } from '../../ui/use-request.js';
+import { FailureText } from '../../ui/bits.js';
+import type { Loaded } from '../../ui/load.js';
 import { PageButtons } from './page-buttons.js';
 
 const PAGE_ROWS = 50;

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { type Loaded, useLoaded } from '../../ui/use-request.js';
+import { type Loaded, useLoaded } from '../../ui/load.js';
 
 const REFRESH_MS = 5_000;
 

@@ -1,8 +1,7 @@
 import { type Alarm, listAlarmDeliveries } from '../../api.js';
-import { t } from '../../language.js';
-import { FailureText } from '../../ui/failure-text.js';
-import { dateTime } from '../../ui/time-ago.js';
-import { useLoaded } from '../../ui/use-request.js';
+import { dateTime, t } from '../../language.js';
+import { FailureText } from '../../ui/bits.js';
+import { useLoaded } from '../../ui/load.js';
 
 const deliveryStates = () => ({
   queued: t('not delivered yet, waiting since', 'noch nicht zugestellt, wartet seit'),

@@ -1,10 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import type { Alarm } from '../../api.js';
 import { useConsole } from '../../console-parts.js';
-import { t } from '../../language.js';
+import { dateTime, t } from '../../language.js';
+import { hrefTo } from '../../place.js';
 import { exactJson } from '../../request.js';
-import { hrefTo } from '../../routing.js';
-import { dateTime } from '../../ui/time-ago.js';
 import { AlarmDeliveries } from './alarm-deliveries.js';
 import { RecordingPlayer } from './recording-player.js';
 import { REPORT_PATH } from './report-path.js';

@@ -1,6 +1,5 @@
-import { t } from '../../language.js';
-import { FailureText } from '../../ui/failure-text.js';
-import { number } from '../../ui/numbers.js';
+import { number, t } from '../../language.js';
+import { FailureText } from '../../ui/bits.js';
 import { alarmChanges } from '../board/alarm-changes.js';
 import { useDelayedResolves } from '../board/delayed-resolves.js';
 import { AlarmCards } from './alarm-cards.js';

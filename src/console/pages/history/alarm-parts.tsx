@@ -1,7 +1,7 @@
-import { KindIcon, KindName, kindName, kindOf } from '../../alarms/kinds.js';
 import type { Alarm } from '../../api.js';
-import { t } from '../../language.js';
-import { dateTime, TimeAgo } from '../../ui/time-ago.js';
+import { KindIcon, KindName, kindName, kindOf } from '../../kinds.js';
+import { dateTime, t } from '../../language.js';
+import { TimeAgo } from '../../ui/bits.js';
 import type { HistoryAlarm } from './alarm-pages.js';
 import { stateNames } from './alarm-states.js';
 import type { Opened, Part } from './use-opened.js';

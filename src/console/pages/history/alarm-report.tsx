@@ -1,10 +1,9 @@
-import { kindName, kindOf } from '../../alarms/kinds.js';
 import { type Alarm, getAlarm, getLocation, type Location } from '../../api.js';
 import { useConsole } from '../../console-parts.js';
-import { t } from '../../language.js';
-import { FailureText } from '../../ui/failure-text.js';
-import { dateTime } from '../../ui/time-ago.js';
-import { useLoaded } from '../../ui/use-request.js';
+import { kindName, kindOf } from '../../kinds.js';
+import { dateTime, t } from '../../language.js';
+import { FailureText } from '../../ui/bits.js';
+import { useLoaded } from '../../ui/load.js';
 import { AlarmDetails } from './alarm-details.js';
 import { stateNames } from './alarm-states.js';
 

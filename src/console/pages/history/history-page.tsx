@@ -1,8 +1,8 @@
 import { useMemo } from 'preact/hooks';
 import { type Location, listLocations } from '../../api.js';
 import { useConsole } from '../../console-parts.js';
-import { FailureText } from '../../ui/failure-text.js';
-import { useLoaded } from '../../ui/use-request.js';
+import { FailureText } from '../../ui/bits.js';
+import { useLoaded } from '../../ui/load.js';
 import { AlarmList } from './alarm-list.js';
 import { AlarmReport } from './alarm-report.js';
 import { AlarmChart } from './chart/alarm-chart.js';

@@ -1,5 +1,5 @@
-import { KINDS, type Kind } from '../../alarms/kinds.js';
 import type { AlarmState } from '../../api.js';
+import { KINDS, type Kind } from '../../kinds.js';
 import type { OpenAlarm } from '../board/open-alarm.js';
 import { ALARM_STATES } from './alarm-states.js';
 

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Alarm } from '../../api.js';
 import { t } from '../../language.js';
 import { type Failure, failureOf } from '../../request.js';
-import { FailureText } from '../../ui/failure-text.js';
+import { FailureText } from '../../ui/bits.js';
 import { recordingUrls } from './alarm-pages.js';
 
 /** URLs expire after ten minutes; one that is about to expire is not used. */

@@ -13,7 +13,7 @@ import { useConsole } from '../../console-parts.js';
 import { t } from '../../language.js';
 import { parseExactJson, Refusal, recordOf } from '../../request.js';
 import { ChangeDialog } from '../../ui/change-dialog.js';
-import { useLoaded } from '../../ui/use-request.js';
+import { useLoaded } from '../../ui/load.js';
 import { GroupField, NameField, RoomField } from './fields.js';
 import { movedText, type Named } from './home-action.js';
 import type { Home } from './home-data.js';

@@ -9,7 +9,7 @@ import {
   listRooms,
   type Room,
 } from '../../api.js';
-import { type Loaded, useLoaded } from '../../ui/use-request.js';
+import { type Loaded, useLoaded } from '../../ui/load.js';
 import type { Presence } from './presence.js';
 
 /** Everything in one home that the token may see. */

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { t } from '../../language.js';
-import { hrefTo } from '../../routing.js';
-import { FailureText } from '../../ui/failure-text.js';
+import { hrefTo } from '../../place.js';
+import { FailureText } from '../../ui/bits.js';
 import { type Home, useHome } from './home-data.js';
 import type { IssuedDevice } from './issued/issue-device.js';
 import { IssuedDevices } from './issued/issued-devices.js';

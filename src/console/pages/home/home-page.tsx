@@ -1,7 +1,7 @@
 import './home.css';
 import './issued/labels.css';
 import { useConsole } from '../../console-parts.js';
-import { noSuchPage } from '../page-guard.js';
+import { NoPage } from '../../shell.js';
 import { DevicePage } from './device/device-page.js';
 import { DrillsPage } from './drills/drills-page.js';
 import { HomesList } from './homes-list.js';
@@ -20,5 +20,5 @@ export function HomePage() {
   if (part === 'devices' && deviceId !== '') {
     return <DevicePage key={deviceId} locationId={locationId} deviceId={deviceId} />;
   }
-  return <p>{noSuchPage()}</p>;
+  return <NoPage />;
 }

@@ -1,16 +1,16 @@
 import type { Device, Group, Room } from '../../api.js';
-import type { Session } from '../../session/session.js';
+import type { session } from '../../session.js';
 import type { Home } from './home-data.js';
 import { sorted } from './home-tree.js';
 
 /** What the token may change in one home; the gateway decides again. */
 export class HomeRights {
-  readonly #session: Session;
+  readonly #session: typeof session;
   readonly #home: Home;
   readonly #groupByRoom: ReadonlyMap<string, string | null>;
 
-  constructor(session: Session, home: Home) {
-    this.#session = session;
+  constructor(token: typeof session, home: Home) {
+    this.#session = token;
     this.#home = home;
     this.#groupByRoom = new Map(home.rooms.map(({ id, groupId }) => [id, groupId]));
   }

@@ -1,6 +1,6 @@
 import type { Device } from '../../api.js';
 import { t } from '../../language.js';
-import { TimeAgo } from '../../ui/time-ago.js';
+import { TimeAgo } from '../../ui/bits.js';
 import type { Presence } from './presence.js';
 
 interface OnlineStateProps {

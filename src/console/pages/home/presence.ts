@@ -2,8 +2,7 @@ import { type Signal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Device } from '../../api.js';
 import { useConsole } from '../../console-parts.js';
-import type { LiveFeed } from '../../live/live-feed.js';
-import type { LiveMessage } from '../../live/messages.js';
+import type { LiveFeed, LiveMessage } from '../../live.js';
 
 /** Whether a device is connected and since when, from its newest `status` message. */
 interface Status {

@@ -1,6 +1,6 @@
 import type { Device } from '../../api.js';
 import { t } from '../../language.js';
-import { hrefTo } from '../../routing.js';
+import { hrefTo } from '../../place.js';
 import { ActionMenu, actionsFor } from './action-menu.js';
 import { type Dragged, dragSource, useDropTarget } from './drag.js';
 import type { HomeAction } from './home-action.js';

@@ -2,7 +2,7 @@ import { useId, useRef, useState } from 'preact/hooks';
 import { useConsole } from '../../../console-parts.js';
 import { t } from '../../../language.js';
 import type { Failure } from '../../../request.js';
-import { FailureText } from '../../../ui/failure-text.js';
+import { FailureText } from '../../../ui/bits.js';
 import type { ChangeAlarm } from '../alarm-changes.js';
 import type { DelayedResolves } from '../delayed-resolves.js';
 import type { OpenAlarm, StateChange } from '../open-alarm.js';

@@ -1,8 +1,8 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../../../console-parts.js';
 import { t } from '../../../language.js';
-import { hrefTo } from '../../../routing.js';
-import { FailureText } from '../../../ui/failure-text.js';
+import { hrefTo } from '../../../place.js';
+import { FailureText } from '../../../ui/bits.js';
 import { ALL_HOMES } from '../../history/history-search.js';
 import type { ChangeAlarm } from '../alarm-changes.js';
 import { BelowLine } from '../below-line.js';

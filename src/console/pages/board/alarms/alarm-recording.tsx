@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { t } from '../../../language.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { useLoaded } from '../../../ui/use-request.js';
+import { FailureText } from '../../../ui/bits.js';
+import { useLoaded } from '../../../ui/load.js';
 import { recordingUrls } from '../../history/alarm-pages.js';
 import type { OpenAlarm } from '../open-alarm.js';
 

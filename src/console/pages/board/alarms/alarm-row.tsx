@@ -1,8 +1,8 @@
 import { memo } from 'preact/compat';
 import { useId } from 'preact/hooks';
-import { KindIcon, kindOf } from '../../../alarms/kinds.js';
+import { KindIcon, kindOf } from '../../../kinds.js';
 import { t } from '../../../language.js';
-import { TimeAgo } from '../../../ui/time-ago.js';
+import { TimeAgo } from '../../../ui/bits.js';
 import type { ChangeAlarm } from '../alarm-changes.js';
 import { urgencyOf } from '../alarm-order.js';
 import type { DelayedResolves } from '../delayed-resolves.js';

@@ -1,4 +1,4 @@
-import { kindName, kindOf } from '../../../alarms/kinds.js';
+import { kindName, kindOf } from '../../../kinds.js';
 import { t } from '../../../language.js';
 import type { OpenAlarm } from '../open-alarm.js';
 

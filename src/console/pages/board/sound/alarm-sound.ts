@@ -1,5 +1,5 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
-import { store, stored } from '../../../ui/kept-values.js';
+import { store, stored } from '../../../kept.js';
 
 /** `blocked`: wanted, but the browser lets a page play sound only after a key or button is pressed. */
 type SoundState = 'off' | 'on' | 'blocked';

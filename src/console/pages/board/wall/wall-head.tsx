@@ -1,5 +1,5 @@
-import { Connection } from '../../../header.js';
-import { LOCALES, language, t } from '../../../language.js';
+import { locale, t } from '../../../language.js';
+import { Connection } from '../../../shell.js';
 import type { useBoard } from '../use-board.js';
 
 interface WallHeadProps {
@@ -16,7 +16,7 @@ export function WallHead({ board }: WallHeadProps) {
     <div class="board-wall-head">
       <strong>{home ?? (locations.length > 1 ? t('All homes', 'Alle Heime') : '')}</strong>
       <time class="board-clock">
-        {new Date(board.nowMs.value).toLocaleTimeString(LOCALES[language.value], format)}
+        {new Date(board.nowMs.value).toLocaleTimeString(locale(), format)}
       </time>
       <Connection />
     </div>

@@ -1,12 +1,10 @@
-import { useEffect, useState } from 'preact/hooks';
-import { createAccessToken, getOpenApiDocument, type Location } from '../../../api.js';
+import { useState } from 'preact/hooks';
+import { createAccessToken, type Location } from '../../../api.js';
 import { t } from '../../../language.js';
-import { recordOf } from '../../../request.js';
-import { hrefTo } from '../../../routing.js';
+import { hrefTo } from '../../../place.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
-import { CopiedField } from '../../../ui/copied-text.js';
-import { Dialog } from '../../../ui/dialog.js';
-import { QrCode } from '../../../ui/qr-code.js';
+import { CopiedField, QrCode } from '../../../ui/handover.js';
+import { Dialog } from '../../../ui/old-dialog.js';
 import { GroupSelect } from '../../gateway/tokens/grant-fields.js';
 import { isLocalAddress } from '../../home/issued/setup-text.js';
 
@@ -67,7 +65,9 @@ function WallLinkForm({ locations, homeId, onCreated, onClose }: WallLinkFormPro
   const [role, setRole] = useState<Role>('viewer');
   const [location, setLocation] = useState(homeId ?? locations[0]?.id ?? ALL);
   const [group, setGroup] = useState('');
-  const [address, setAddress] = useLinkAddress();
+  const [address, setAddress] = useState(
+    `${globalThis.location.origin}${globalThis.location.pathname}`,
+  );
   const grant = { location, role, ...(group !== '' && { group }) };
   return (
     <ChangeDialog
@@ -168,29 +168,6 @@ function WallLink({ link, onDone }: WallLinkProps) {
       </div>
     </div>
   );
-}
-
-/**
- * The editable address in the link: that of this page or, if that is a loopback address, the one that the
- * gateway knows.
- */
-function useLinkAddress(): [string, (address: string) => void] {
-  const own = `${location.origin}${location.pathname}`;
-  const [address, setAddress] = useState(own);
-  useEffect(() => {
-    if (!isLoopback(own)) return;
-    // Without it the user types the address.
-    getOpenApiDocument().then(
-      (document) => {
-        const { servers } = recordOf(document);
-        const url = Array.isArray(servers) ? recordOf(servers[0])['url'] : undefined;
-        if (typeof url !== 'string' || !/^https?:/.test(url)) return;
-        setAddress((typed) => (typed === own ? url : typed));
-      },
-      () => undefined,
-    );
-  }, [own]);
-  return [address, setAddress];
 }
 
 function isLoopback(address: string): boolean {

@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type AuditEvent, listAuditRecords } from '../../../api.js';
-import { t } from '../../../language.js';
-import { dateTime } from '../../../ui/time-ago.js';
-import { useLoaded } from '../../../ui/use-request.js';
+import { dateTime, t } from '../../../language.js';
+import { useLoaded } from '../../../ui/load.js';
 import { type Column, List } from '../list.js';
 import { LocationName, PrincipalName } from '../names.js';
 import { CursorButtons, useCursorPages } from '../page-buttons.js';

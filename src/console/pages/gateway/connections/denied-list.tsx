@@ -1,6 +1,6 @@
 import { type DeniedConnection, listDeniedConnections } from '../../../api.js';
 import { language, t } from '../../../language.js';
-import { TimeAgo } from '../../../ui/time-ago.js';
+import { TimeAgo } from '../../../ui/bits.js';
 import { type Column, List } from '../list.js';
 import { PrincipalName, useNames } from '../names.js';
 import { PauseButton } from '../pause-button.js';

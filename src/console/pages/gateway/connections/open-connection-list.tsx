@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type Connection, listConnections } from '../../../api.js';
 import { t } from '../../../language.js';
-import { TimeAgo } from '../../../ui/time-ago.js';
+import { TimeAgo } from '../../../ui/bits.js';
 import { type Column, List } from '../list.js';
 import { PrincipalName, useNames } from '../names.js';
 import { CursorButtons, useCursorPages } from '../page-buttons.js';

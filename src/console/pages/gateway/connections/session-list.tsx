@@ -1,7 +1,6 @@
 import { listSessions, type StoredSession } from '../../../api.js';
-import { t } from '../../../language.js';
-import { number } from '../../../ui/numbers.js';
-import { TimeAgo } from '../../../ui/time-ago.js';
+import { number, t } from '../../../language.js';
+import { TimeAgo } from '../../../ui/bits.js';
 import { type Column, List } from '../list.js';
 import { PrincipalName, useNames } from '../names.js';
 import { PauseButton } from '../pause-button.js';

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks';
 import { type Bridge, deleteBridge, listBridges, listDeadLetters } from '../../../api.js';
-import { t } from '../../../language.js';
+import { number, t } from '../../../language.js';
+import { TimeAgo } from '../../../ui/bits.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
-import { number } from '../../../ui/numbers.js';
-import { TimeAgo } from '../../../ui/time-ago.js';
 import { type Column, List } from '../list.js';
 import { PauseButton } from '../pause-button.js';
 import { useRefreshed } from '../use-refreshed.js';

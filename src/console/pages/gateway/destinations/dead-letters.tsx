@@ -1,11 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { DeadLetter } from '../../../api.js';
-import { t } from '../../../language.js';
-import { Dialog } from '../../../ui/dialog.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { number } from '../../../ui/numbers.js';
-import { TimeAgo } from '../../../ui/time-ago.js';
-import { useChange, useLoaded } from '../../../ui/use-request.js';
+import { number, t } from '../../../language.js';
+import { FailureText, TimeAgo } from '../../../ui/bits.js';
+import { useChange, useLoaded } from '../../../ui/load.js';
+import { Dialog } from '../../../ui/old-dialog.js';
 import { type Column, List } from '../list.js';
 import { textOfBase64 } from '../payload.js';
 

@@ -1,6 +1,5 @@
-import { t } from '../../../language.js';
-import { number } from '../../../ui/numbers.js';
-import { TimeAgo } from '../../../ui/time-ago.js';
+import { number, t } from '../../../language.js';
+import { TimeAgo } from '../../../ui/bits.js';
 import type { Column } from '../list.js';
 import { deadLettersOf } from './dead-letters.js';
 

@@ -6,7 +6,7 @@ import {
   sendOutputDeadLettersAgain,
 } from '../../../api.js';
 import { t } from '../../../language.js';
-import { TimeAgo } from '../../../ui/time-ago.js';
+import { TimeAgo } from '../../../ui/bits.js';
 import { type Column, List } from '../list.js';
 import { PauseButton } from '../pause-button.js';
 import { useRefreshed } from '../use-refreshed.js';

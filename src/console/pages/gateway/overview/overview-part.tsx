@@ -1,9 +1,9 @@
-import { type AdvisedFault, acknowledgeFault, getOpenApiDocument } from '../../../api.js';
+import { type AdvisedFault, acknowledgeFault } from '../../../api.js';
 import { t } from '../../../language.js';
 import { useFaults } from '../../../live/use-faults.js';
-import { recordOf } from '../../../request.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { useChange, useLoaded } from '../../../ui/use-request.js';
+import { ownValues } from '../../../request.js';
+import { FailureText } from '../../../ui/bits.js';
+import { useChange } from '../../../ui/load.js';
 import { CodeText } from './code-text.js';
 import { RejectedList } from './rejected-list.js';
 import { UnknownDevice } from './unknown-device.js';
@@ -25,7 +25,7 @@ export const subjectNames = (): Readonly<Record<string, string>> => ({
 export function OverviewPart() {
   const { data: faults, failure, again } = useFaults();
   const isReady = faults?.every(({ stops }) => !stops);
-  const version = useVersion();
+  const { version } = ownValues();
   return (
     <>
       <FailureText failure={failure} onRetry={again} />
@@ -44,7 +44,7 @@ export function OverviewPart() {
                 )}
           </p>
           <p>
-            {t('Version', 'Version')} {version ?? '…'}
+            {t('Version', 'Version')} {version}
           </p>
           <h2>{t('Faults', 'Störungen')}</h2>
           <Faults faults={faults} />
@@ -53,13 +53,6 @@ export function OverviewPart() {
       <RejectedList />
     </>
   );
-}
-
-/** The version of the gateway; undefined until read. */
-function useVersion(): string | undefined {
-  const { data } = useLoaded(getOpenApiDocument, []);
-  const { version } = recordOf(data?.['info']);
-  return typeof version === 'string' ? version : undefined;
 }
 
 function Loading() {

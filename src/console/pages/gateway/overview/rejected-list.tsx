@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { listLocations, listRejectedPublishes, type RejectedPublish } from '../../../api.js';
 import { t } from '../../../language.js';
 import { type Failure, failureOf } from '../../../request.js';
-import { TimeAgo } from '../../../ui/time-ago.js';
+import { TimeAgo } from '../../../ui/bits.js';
 import { type Column, List } from '../list.js';
 import { LocationSelect } from '../location-select.js';
 import { PrincipalName } from '../names.js';

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { createDevice } from '../../../api.js';
 import { t } from '../../../language.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
-import { CopiedText } from '../../../ui/copied-text.js';
+import { CopiedText } from '../../../ui/handover.js';
 import { NameField } from '../../home/fields.js';
 import { LocationSelect } from '../location-select.js';
 

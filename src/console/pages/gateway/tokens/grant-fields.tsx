@@ -1,6 +1,6 @@
 import { type Grant, listGroups } from '../../../api.js';
 import { t } from '../../../language.js';
-import { useLoaded } from '../../../ui/use-request.js';
+import { useLoaded } from '../../../ui/load.js';
 import { LocationSelect } from '../location-select.js';
 import { roleNames } from './token-grants.js';
 

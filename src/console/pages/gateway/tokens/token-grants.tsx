@@ -1,6 +1,6 @@
 import { type AccessToken, listGroups } from '../../../api.js';
 import { t } from '../../../language.js';
-import { useLoaded } from '../../../ui/use-request.js';
+import { useLoaded } from '../../../ui/load.js';
 import { LocationName } from '../names.js';
 
 export const roleNames = () => ({

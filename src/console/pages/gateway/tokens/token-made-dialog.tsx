@@ -1,7 +1,7 @@
 import type { IssuedAccessToken } from '../../../api.js';
 import { t } from '../../../language.js';
-import { CopiedField } from '../../../ui/copied-text.js';
-import { Dialog } from '../../../ui/dialog.js';
+import { CopiedField } from '../../../ui/handover.js';
+import { Dialog } from '../../../ui/old-dialog.js';
 
 interface TokenMadeDialogProps {
   readonly token: IssuedAccessToken;

@@ -6,10 +6,9 @@ import {
   listAccessTokens,
 } from '../../../api.js';
 import { useConsole } from '../../../console-parts.js';
-import { t } from '../../../language.js';
+import { dateTime, t } from '../../../language.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
-import { dateTime } from '../../../ui/time-ago.js';
-import { useLoaded } from '../../../ui/use-request.js';
+import { useLoaded } from '../../../ui/load.js';
 import { type Column, List } from '../list.js';
 import { useNames } from '../names.js';
 import { NewTokenDialog, newTokenTitle } from './new-token-dialog.js';

@@ -1,8 +1,8 @@
 import { useRef, useState } from 'preact/hooks';
 import { useConsole } from '../../../console-parts.js';
 import { t } from '../../../language.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { useLoaded } from '../../../ui/use-request.js';
+import { FailureText } from '../../../ui/bits.js';
+import { useLoaded } from '../../../ui/load.js';
 import { noAlarmsText, readingText } from '../alarm-states.js';
 import type { AlarmSearch } from '../history-search.js';
 import { type AlarmCounts, readCounts, UNITS, type Unit } from './alarm-counts.js';

@@ -1,5 +1,5 @@
-import { type Kind, kindOf } from '../../../alarms/kinds.js';
 import { countAlarms } from '../../../api.js';
+import { type Kind, kindOf } from '../../../kinds.js';
 import { searchParameters } from '../alarm-pages.js';
 import type { AlarmSearch } from '../history-search.js';
 

@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { KINDS, kindName } from '../../../alarms/kinds.js';
-import { t } from '../../../language.js';
-import { number } from '../../../ui/numbers.js';
+import { KINDS, kindName } from '../../../kinds.js';
+import { number, t } from '../../../language.js';
 import type { Bucket, Unit } from './alarm-counts.js';
 import { KindPatterns, patternOf } from './chart-patterns.js';
 import { axisLabel, bucketName, unitNames } from './chart-times.js';

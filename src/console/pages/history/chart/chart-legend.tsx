@@ -1,5 +1,5 @@
-import { KINDS, type Kind, KindName } from '../../../alarms/kinds.js';
-import { number } from '../../../ui/numbers.js';
+import { KINDS, type Kind, KindName } from '../../../kinds.js';
+import { number } from '../../../language.js';
 import type { Bucket } from './alarm-counts.js';
 import { KindPatterns, patternOf } from './chart-patterns.js';
 

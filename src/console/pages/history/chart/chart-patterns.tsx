@@ -1,4 +1,4 @@
-import { KINDS, type Kind } from '../../../alarms/kinds.js';
+import { KINDS, type Kind } from '../../../kinds.js';
 
 /** Lines in an 8 by 8 square, distinguishable without colours; none for the plain pattern. */
 const LINES: Readonly<Record<Kind, string>> = {

@@ -1,6 +1,5 @@
-import { KindName } from '../../../alarms/kinds.js';
-import { t } from '../../../language.js';
-import { number } from '../../../ui/numbers.js';
+import { KindName } from '../../../kinds.js';
+import { number, t } from '../../../language.js';
 import type { Bucket, Unit } from './alarm-counts.js';
 import { totalsOf } from './chart-legend.js';
 import { bucketName } from './chart-times.js';

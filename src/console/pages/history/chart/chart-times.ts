@@ -1,11 +1,11 @@
-import { LOCALES, language, t } from '../../../language.js';
+import { locale, t } from '../../../language.js';
 import type { Unit } from './alarm-counts.js';
 
 export const unitNames = () => ({ hour: t('Hour', 'Stunde'), day: t('Day', 'Tag') });
 
 /** An hour or a day in words: `Mon, 23 Nov, 14:00`. */
 export function bucketName(startMs: number, unit: Unit): string {
-  const format = new Intl.DateTimeFormat(LOCALES[language.value], {
+  const format = new Intl.DateTimeFormat(locale(), {
     weekday: 'short',
     day: 'numeric',
     month: 'short',
@@ -18,7 +18,7 @@ export function bucketName(startMs: number, unit: Unit): string {
 export function axisLabel(startMs: number, unit: Unit): string {
   const isHour = unit === 'hour' && new Date(startMs).getHours() !== 0;
   const format = new Intl.DateTimeFormat(
-    LOCALES[language.value],
+    locale(),
     isHour ? { hour: '2-digit', minute: '2-digit' } : { day: 'numeric', month: 'short' },
   );
   return format.format(startMs);

@@ -1,10 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { language, t } from '../../../language.js';
+import { formatBytes, language, t } from '../../../language.js';
 import { type Failure, failureOf } from '../../../request.js';
+import { FailureText } from '../../../ui/bits.js';
 import { SEPARATORS } from '../../../ui/csv.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { formatBytes } from '../../../ui/numbers.js';
-import { saveFile } from '../../../ui/save-file.js';
+import { saveFile } from '../../../ui/handover.js';
 import type { AlarmSearch } from '../history-search.js';
 import { readCsv } from './read-csv.js';
 

@@ -1,5 +1,5 @@
-import { KINDS, KindIcon, KindName } from '../../../alarms/kinds.js';
 import type { Location } from '../../../api.js';
+import { KINDS, KindIcon, KindName } from '../../../kinds.js';
 import { t } from '../../../language.js';
 import { ALARM_STATES, stateNames } from '../alarm-states.js';
 import { type AlarmSearch, isNarrowed } from '../history-search.js';

@@ -8,8 +8,8 @@ import {
   type Room,
 } from '../../../api.js';
 import { t } from '../../../language.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { useLoaded } from '../../../ui/use-request.js';
+import { FailureText } from '../../../ui/bits.js';
+import { useLoaded } from '../../../ui/load.js';
 import { ALL_HOMES, type AlarmSearch } from '../history-search.js';
 
 interface PlaceFiltersProps {

@@ -1,11 +1,11 @@
 import { useEffect, useId, useState } from 'preact/hooks';
 import { getCustomData, setCustomData } from '../../../api.js';
 import { t } from '../../../language.js';
+import { useKeptPlace } from '../../../place.js';
 import type { Tagged } from '../../../request.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { useChange, useLoaded } from '../../../ui/use-request.js';
+import { FailureText } from '../../../ui/bits.js';
+import { useChange, useLoaded } from '../../../ui/load.js';
 import { useOnReturn } from '../home-data.js';
-import { useKeptPage } from '../use-kept-page.js';
 import {
   byteCount,
   type CustomDataFault,
@@ -58,7 +58,7 @@ function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
   const { text, tag } = typed ?? stored;
   const fault = customDataFault(text);
   const maySave = typed !== undefined && fault === undefined;
-  useKeptPage(
+  useKeptPlace(
     typed !== undefined && text !== stored.text
       ? t(
           'The custom data is not saved. Leave all the same? Your changes would be lost.',

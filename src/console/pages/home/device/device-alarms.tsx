@@ -1,12 +1,11 @@
 import { useEffect } from 'preact/hooks';
-import { KindIcon, KindName } from '../../../alarms/kinds.js';
 import { listDeviceAlarms } from '../../../api.js';
-import { t } from '../../../language.js';
-import type { LiveFeed } from '../../../live/live-feed.js';
-import { hrefTo } from '../../../routing.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { dateTime, TimeAgo } from '../../../ui/time-ago.js';
-import { useLoaded } from '../../../ui/use-request.js';
+import { KindIcon, KindName } from '../../../kinds.js';
+import { dateTime, t } from '../../../language.js';
+import type { LiveFeed } from '../../../live.js';
+import { hrefTo } from '../../../place.js';
+import { FailureText, TimeAgo } from '../../../ui/bits.js';
+import { useLoaded } from '../../../ui/load.js';
 import { useOnReturn } from '../home-data.js';
 
 const SHOWN_ALARMS = 10;

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { Device } from '../../../api.js';
-import { t } from '../../../language.js';
-import { CopiedText } from '../../../ui/copied-text.js';
-import { dateTime, TimeAgo } from '../../../ui/time-ago.js';
+import { dateTime, t } from '../../../language.js';
+import { TimeAgo } from '../../../ui/bits.js';
+import { CopiedText } from '../../../ui/handover.js';
 import type { Home } from '../home-data.js';
 import { OnlineState } from '../online-state.js';
 import type { Presence } from '../presence.js';

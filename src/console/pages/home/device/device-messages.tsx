@@ -1,6 +1,5 @@
-import { t } from '../../../language.js';
+import { dateTime, t } from '../../../language.js';
 import { exactJson } from '../../../request.js';
-import { dateTime } from '../../../ui/time-ago.js';
 import type { DeviceStream, StreamedMessage } from './device-stream.js';
 
 const streamStates = () => ({

@@ -1,8 +1,8 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { useConsole } from '../../../console-parts.js';
-import { LiveFeed } from '../../../live/live-feed.js';
-import type { LiveMessage } from '../../../live/messages.js';
+import type { LiveMessage } from '../../../live.js';
+import { LiveFeed } from '../../../live.js';
 
 const MAX_MESSAGES = 50;
 
@@ -24,8 +24,8 @@ export class DeviceStream {
   #count = 0;
   #frame: number | undefined;
 
-  constructor(filter: string, onRefused: (token: string) => void) {
-    this.feed = new LiveFeed([filter], onRefused);
+  constructor(filter: string) {
+    this.feed = new LiveFeed([filter]);
     this.feed.listen({
       message: (message) => this.#received(message),
       missed: () => undefined,
@@ -63,11 +63,8 @@ export function useDeviceStream(locationId: string, deviceId: string): DeviceStr
   const { session } = useConsole();
   const token = session.token.value;
   const stream = useMemo(
-    () =>
-      new DeviceStream(`care-homes/${locationId}/devices/${deviceId}/#`, (refused) =>
-        session.refused(refused),
-      ),
-    [session, locationId, deviceId],
+    () => new DeviceStream(`care-homes/${locationId}/devices/${deviceId}/#`),
+    [locationId, deviceId],
   );
   useEffect(() => {
     if (token === null) return;

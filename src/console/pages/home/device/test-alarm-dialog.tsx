@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { KINDS, type Kind, kindName, kindOf } from '../../../alarms/kinds.js';
 import { type Device, raiseTestAlarm } from '../../../api.js';
+import { KINDS, type Kind, kindName, kindOf } from '../../../kinds.js';
 import { t } from '../../../language.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 

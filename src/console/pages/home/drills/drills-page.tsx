@@ -2,13 +2,11 @@ import '../../../ui/card-table.css';
 import { useEffect, useState } from 'preact/hooks';
 import { beginDrill, type Drill, getLocation, listDrills } from '../../../api.js';
 import { useConsole } from '../../../console-parts.js';
-import { t } from '../../../language.js';
-import { hrefTo } from '../../../routing.js';
+import { dateTime, number, t } from '../../../language.js';
+import { hrefTo } from '../../../place.js';
+import { FailureText } from '../../../ui/bits.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { number } from '../../../ui/numbers.js';
-import { dateTime } from '../../../ui/time-ago.js';
-import { useLoaded } from '../../../ui/use-request.js';
+import { useLoaded } from '../../../ui/load.js';
 
 const beginText = () => t('Start a drill', 'Probealarm auslösen');
 

@@ -1,14 +1,13 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useConsole } from '../../../console-parts.js';
 import { t } from '../../../language.js';
-import { hrefTo } from '../../../routing.js';
-import { Dialog } from '../../../ui/dialog.js';
-import { FailureText } from '../../../ui/failure-text.js';
+import { hrefTo, useKeptPlace } from '../../../place.js';
+import { FailureText } from '../../../ui/bits.js';
+import { Dialog } from '../../../ui/old-dialog.js';
 import { GroupField } from '../fields.js';
 import { type Home, useHome } from '../home-data.js';
 import { HomeRights } from '../home-rights.js';
 import { usePresence } from '../presence.js';
-import { useKeptPage } from '../use-kept-page.js';
 import { decodeCsv, MAX_LINES, parseDeviceCsv } from './device-csv.js';
 import { type ImportPlan, importPlan } from './import-plan.js';
 import { ImportPreview } from './import-preview.js';
@@ -44,7 +43,7 @@ function ImportForm({ home, rights }: { readonly home: Home; readonly rights: Ho
   // After leaving the page, it must not create devices whose secrets nobody sees.
   useEffect(() => () => run?.stop(), [run]);
   // The page of a started import asks itself.
-  useKeptPage(
+  useKeptPlace(
     run === undefined && text !== ''
       ? t(
           'The devices are not created yet. Leave all the same? The lines would be lost.',

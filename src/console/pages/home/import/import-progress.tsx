@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { t } from '../../../language.js';
+import { useKeptPlace } from '../../../place.js';
+import { FailureText } from '../../../ui/bits.js';
 import { csvText } from '../../../ui/csv.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { saveFile } from '../../../ui/save-file.js';
+import { saveFile } from '../../../ui/handover.js';
 import type { IssuedDevice } from '../issued/issue-device.js';
 import { IssuedDevices } from '../issued/issued-devices.js';
-import { useKeptPage } from '../use-kept-page.js';
 import type { ImportRun, ImportState } from './import-run.js';
 
 export const importTitle = () => t('Many devices from a CSV', 'Viele Geräte aus einer CSV-Datei');
@@ -24,7 +24,7 @@ export function ImportProgress({ run, homeName, separator, onDone }: ImportProgr
   const [isShown, setShown] = useState(false);
   const showsSecrets = !isRunning && issued.length > 0 && (rest.length === 0 || isShown);
   // The page that shows the secrets asks itself.
-  useKeptPage(
+  useKeptPlace(
     !showsSecrets && (isRunning || issued.length > 0)
       ? t(
           'Devices are being created. Leave all the same? Their secrets would be lost.',

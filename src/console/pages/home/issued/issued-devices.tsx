@@ -1,11 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import { t } from '../../../language.js';
-import { focusHeading } from '../../../page-focus.js';
-import { CopiedText } from '../../../ui/copied-text.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { QrCode } from '../../../ui/qr-code.js';
-import { useLoaded } from '../../../ui/use-request.js';
-import { useKeptPage } from '../use-kept-page.js';
+import { useKeptPlace } from '../../../place.js';
+import { focusHeading } from '../../../shell.js';
+import { FailureText } from '../../../ui/bits.js';
+import { CopiedText, QrCode } from '../../../ui/handover.js';
+import { useLoaded } from '../../../ui/load.js';
 import type { IssuedDevice } from './issue-device.js';
 import { readMqttPorts } from './mqtt-ports.js';
 import {
@@ -36,7 +35,7 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
     // Waits until the page behind it is shown again.
     return () => void setTimeout(focusHeading);
   }, []);
-  useKeptPage(
+  useKeptPlace(
     t(
       'The secrets are not shown again. Leave all the same?',
       'Die Geheimnisse werden nicht noch einmal gezeigt. Trotzdem verlassen?',

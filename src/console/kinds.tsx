@@ -1,4 +1,4 @@
-import { t } from '../language.js';
+import { t } from './language.js';
 
 /** The eight kinds of the interface, in the order of display. */
 export const KINDS = [

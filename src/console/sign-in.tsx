@@ -1,17 +1,74 @@
-import './sign-in.css';
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { useConsole } from '../../console-parts.js';
-import { gatewayTitle } from '../../header.js';
-import { t } from '../../language.js';
-import type { SignIn } from '../../session/use-sign-in.js';
-import { FailureText } from '../../ui/failure-text.js';
-import { Preferences } from '../../ui/preferences.js';
-import { AlarmSound } from '../board/sound/alarm-sound.js';
-import { Bell } from '../board/sound/bell.js';
+/** Signing in: with a token that is typed, kept, or carried by a link. */
+
+import { useEffect, useState } from 'preact/hooks';
+import { getCurrentAccessToken } from './api.js';
+import { t } from './language.js';
+import { AlarmSound } from './pages/board/sound/alarm-sound.js';
+import { Bell } from './pages/board/sound/bell.js';
+import { place, replacePlace } from './place.js';
+import { type Failure, failureOf } from './request.js';
+import { session } from './session.js';
+import { gatewayTitle } from './shell.js';
+import { FailureText, Preferences } from './ui/bits.js';
+import { Check, Text } from './ui/fields.js';
+
+/** At a screen on a wall nobody presses a button. */
+const RETRY_MS = 5_000;
+
+interface SignIn {
+  /** Whether a request for the token's identity is under way. */
+  readonly isPending: boolean;
+  /** Why the request failed, if it did. */
+  readonly failure: Failure | undefined;
+  readonly retry: () => void;
+}
+
+/**
+ * Asks the gateway for the token's identity, at the start and after each sign-in.
+ *
+ * A link may carry the token after its `#` (`#/?token=…`): it is removed from the address immediately.
+ */
+export function useSignIn(): SignIn {
+  const [failure, setFailure] = useState<Failure>();
+  const [attempt, setAttempt] = useState(0);
+  const { path, query } = place.value;
+  const linkToken = query.get('token');
+  useEffect(() => {
+    if (linkToken === null) return;
+    const { token: _taken, ...others } = Object.fromEntries(query);
+    session.signIn(linkToken, query.has('kiosk'));
+    replacePlace(path, others);
+  }, [linkToken]);
+
+  const token = session.token.value;
+  const retry = () => setAttempt((number) => number + 1);
+  useEffect(() => setFailure(undefined), [token]);
+  useEffect(() => {
+    if (token === null) return;
+    let isOutdated = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    getCurrentAccessToken().then(
+      (identity) => {
+        if (!isOutdated) session.identify(identity);
+      },
+      (error: unknown) => {
+        // A refused token is already signed out.
+        if (isOutdated || session.token.peek() === null) return;
+        setFailure(failureOf(error));
+        timer = setTimeout(retry, RETRY_MS);
+      },
+    );
+    return () => {
+      isOutdated = true;
+      clearTimeout(timer);
+    };
+  }, [token, attempt]);
+  const isPending = token !== null && failure === undefined;
+  return { isPending, failure, retry };
+}
 
 /** Asks for an access token; shown while no token is signed in. */
 export function SignInPage({ isPending, failure, retry }: SignIn) {
-  const { routing, session } = useConsole();
   const title = gatewayTitle();
   const documentTitle = `${t('Sign in', 'Anmelden')} · ${title}`;
   useEffect(() => {
@@ -20,7 +77,7 @@ export function SignInPage({ isPending, failure, retry }: SignIn) {
   const isWithoutToken = session.token.value === null;
   return (
     <main class="sign-in">
-      {isWithoutToken && routing.place.value.query.has('kiosk') && <DarkWall />}
+      {isWithoutToken && place.value.query.has('kiosk') && <DarkWall />}
       <p class="brand">{title}</p>
       <h1>{t('Sign in', 'Anmelden')}</h1>
       {isPending && <p role="status">{t('Signing in …', 'Anmeldung läuft …')}</p>}
@@ -77,11 +134,8 @@ function DarkWall() {
 }
 
 function TokenForm() {
-  const { session } = useConsole();
   const [token, setToken] = useState('');
   const [isKept, setKept] = useState(false);
-  const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
   const submit = (event: Event) => {
     event.preventDefault();
     const typed = token.trim();
@@ -90,25 +144,18 @@ function TokenForm() {
   return (
     <>
       <form onSubmit={submit}>
-        <label>
-          {t('Access token', 'Zugangstoken')}
-          <input
-            ref={field}
-            type="password"
-            autocomplete="current-password"
-            required
-            value={token}
-            onInput={({ currentTarget }) => setToken(currentTarget.value)}
-          />
-        </label>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={isKept}
-            onChange={({ currentTarget }) => setKept(currentTarget.checked)}
-          />
+        <Text
+          label={t('Access token', 'Zugangstoken')}
+          type="password"
+          autocomplete="current-password"
+          required
+          autofocus
+          value={token}
+          onChange={setToken}
+        />
+        <Check isChecked={isKept} onChange={setKept}>
           {t('Stay signed in on this device', 'Auf diesem Gerät angemeldet bleiben')}
-        </label>
+        </Check>
         <button type="submit" class="primary">
           {t('Sign in', 'Anmelden')}
         </button>

@@ -1,5 +1,11 @@
+/**
+ * The access token of this tab, and what it may do.
+ *
+ * It is kept for the tab or, if wanted, for the device. Its rights decide what is shown; the gateway checks them again.
+ */
+
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
-import { store, stored } from '../ui/kept-values.js';
+import { store, stored } from './kept.js';
 
 /** The roles that give access to the console, the least first. */
 const ROLES = ['viewer', 'responder', 'manager', 'admin'] as const;
@@ -21,20 +27,13 @@ interface Identity {
 const STORED_AS = 'care-home-gateway.token';
 const AREAS = ['sessionStorage', 'localStorage'] as const;
 
-/**
- * The access token of this tab, and what it may do.
- *
- * It is kept for the tab or, if wanted, for the device. Its rights decide what is shown; the gateway checks
- * them again.
- */
-export class Session {
+class Session {
   readonly #token = signal(
     stored('sessionStorage', STORED_AS) ?? stored('localStorage', STORED_AS),
   );
   readonly #identity = signal<Identity | undefined>(undefined);
   /** Whether the gateway refused the signed-in token: it is unknown or has expired. */
   readonly #wasRefused = signal(false);
-
   readonly #leaving = new Set<() => void>();
 
   readonly identity: ReadonlySignal<Identity | undefined> = this.#identity;
@@ -42,8 +41,8 @@ export class Session {
   readonly token: ReadonlySignal<string | null> = this.#token;
   readonly isAdmin = computed(() => this.#grants().some(({ role }) => role === 'admin'));
 
-  constructor() {
-    // A user who signs out in one tab must not stay signed in in another.
+  /** Follows other tabs: a user who signs out in one must not stay signed in in another. */
+  start(): void {
     addEventListener('storage', ({ key, oldValue, newValue }) => {
       const isGone = key === STORED_AS && newValue === null && oldValue === this.#token.peek();
       if (isGone && stored('sessionStorage', STORED_AS) === null) this.#clear();
@@ -119,3 +118,5 @@ export class Session {
     this.#identity.value = undefined;
   }
 }
+
+export const session = new Session();
