@@ -2,10 +2,13 @@
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useErrorBoundary } from 'preact/hooks';
+import { WaitingLine } from './board/announcer.js';
+import { openAlarms } from './board/open-alarms.js';
+import { BoardPage } from './board/page.js';
+import { followStatuses } from './board/sensors.js';
+import { ringForAlarms } from './board/sound.js';
 import { t } from './language.js';
 import { live } from './live.js';
-import { BoardPage } from './pages/board/board-page.js';
-import { WaitingAlarms } from './pages/board/waiting-alarms.js';
 import { pageOf, place } from './place.js';
 import { session } from './session.js';
 import { NoPage, Shell } from './shell.js';
@@ -26,8 +29,11 @@ export function App() {
   const isSignedIn = session.identity.value !== undefined;
   useEffect(() => {
     if (token === null || !isSignedIn) return;
+    const ends = [openAlarms.start(), followStatuses(), ringForAlarms(), () => live.stop()];
     live.start(token);
-    return () => live.stop();
+    return () => {
+      for (const end of ends) end();
+    };
   }, [token, isSignedIn]);
   if (!isSignedIn) return <SignInPage {...signIn} />;
   const name = pageOf(place.value.path);
@@ -35,7 +41,7 @@ export function App() {
   const Page = known?.[1] ?? NoPage;
   return (
     <Shell>
-      {name !== '' && <WaitingAlarms />}
+      {name !== '' && <WaitingLine />}
       <PageGuard key={name}>
         <Page />
       </PageGuard>

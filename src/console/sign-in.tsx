@@ -2,9 +2,8 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { getCurrentAccessToken } from './api.js';
+import { ringForLost } from './board/sound.js';
 import { t } from './language.js';
-import { AlarmSound } from './pages/board/sound/alarm-sound.js';
-import { Bell } from './pages/board/sound/bell.js';
 import { place, replacePlace } from './place.js';
 import { type Failure, failureOf } from './request.js';
 import { session } from './session.js';
@@ -111,16 +110,7 @@ export function SignInPage({ isPending, failure, retry }: SignIn) {
 
 /** Tells, also by sound, that a screen on the wall shows no alarms any more: its token has ended. */
 function DarkWall() {
-  useEffect(() => {
-    const sound = new AlarmSound();
-    const bell = new Bell(sound);
-    const end = sound.start();
-    bell.set('lost');
-    return () => {
-      bell.stop();
-      end();
-    };
-  }, []);
+  useEffect(ringForLost, []);
   return (
     <div class="kiosk">
       <p class="lost-banner" role="alert">

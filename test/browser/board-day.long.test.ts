@@ -1,9 +1,9 @@
-/** A board that is left open for a day of alarms: it stays small, and counts what it does not show. */
+/** A board that is left open for a day of alarms: it stays small, and says that there are more than it holds. */
 import { z } from 'zod';
 import { alarm, bedSensor, boardReady, each, expect, raise, test } from './browser.js';
 
-const [ALARMS, DEVICES, BURST, MAX_ROWS] = [20_000, 10, 100, 200];
-/** Measured: 4 MiB, mostly for the rows, whatever the number of alarms. */
+const [ALARMS, DEVICES, BURST] = [20_000, 10, 100];
+/** Measured: 4 MiB, mostly for the alarms held, whatever the number of alarms. */
 const MAX_HEAP_GROWTH_BYTES = 7 * 1024 * 1024;
 
 const heapUsage = z.object({ usedSize: z.number() });
@@ -36,9 +36,10 @@ test('stays small through a day of alarms that nobody resolves', { timeout: 180_
   await raise(calm, await calm.device(), { kind: 'outOfBed' });
   await alarm(page, 'Fall, Room 12').waitFor();
   const rows = page.locator('.board-alarm');
-  await expect.poll(() => rows.count()).toBe(MAX_ROWS);
-  await page.getByRole('heading', { name: `Open alarms: ${ALARMS + 2}` }).waitFor();
-  await page.getByText(`${ALARMS + 2 - MAX_ROWS} more`).waitFor();
+  // One row a sensor, however many alarms it sends.
+  await expect.poll(() => rows.count()).toBeGreaterThanOrEqual(DEVICES);
+  await page.getByRole('heading', { name: /^Open alarms: 1\d\d\d\+$/ }).waitFor();
+  await page.getByText('More in the history').waitFor();
   expect((await heapBytes()) - before).toBeLessThan(MAX_HEAP_GROWTH_BYTES);
   // The board does not hold every alarm of the other home, nor count them as those of this one.
   await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am Berg');

@@ -27,7 +27,7 @@ test('shows and announces an alarm, what became of it elsewhere, and that it is 
   const device = await bedSensor(home);
   await home.customData(
     device,
-    '{"bed":2,"mobile":false,"languages":["de","tr"],"phone":9007199254740993,"more":{"d":1.10}}',
+    '{"bed":2,"mobile":false,"languages":["de","tr"],"phone":9007199254740993,"nurseCallId":"7","more":{"d":1.10}}',
   );
   const page = await open();
   await page.getByText('No open alarms').waitFor();
@@ -36,7 +36,7 @@ test('shows and announces an alarm, what became of it elsewhere, and that it is 
   const fall = alarm(page, 'Fall, Room 12');
   // Numbers as they were written, live and after a reload.
   const written =
-    /bed:?\s+2\s+mobile:?\s+no\s+languages:?\s+de, tr\s+phone:?\s+9007199254740993\s+more:?\s+\{"d":1\.10\}/;
+    /bed:?\s+2\s+mobile:?\s+no\s+languages:?\s+de, tr\s+phone:?\s+9007199254740993\s+More/;
   // It gets its text with its first drawing, a moment after it is there.
   await expect.poll(() => fall.innerText()).toMatch(/First floor · Bed sensor/);
   expect(await fall.innerText()).toMatch(written);
@@ -50,6 +50,10 @@ test('shows and announces an alarm, what became of it elsewhere, and that it is 
   await page.reload();
   await boardReady(page);
   await expect.poll(() => fall.innerText()).toMatch(written);
+  // Only programs use the rest.
+  expect(await fall.innerText()).not.toContain('nurseCallId');
+  await fall.getByText('More', { exact: true }).click();
+  expect(await fall.innerText()).toMatch(/nurseCallId:?\s+7\s+more:?\s+\{"d":1\.10\}/);
   await change(home, id, 'acknowledge', 'On my way');
   await page.getByText('Acknowledged by admin').waitFor();
   await page.getByText('Note: On my way').waitFor();

@@ -6,10 +6,11 @@ import { z } from 'zod';
 import { FAILURES } from '../../src/bridge/failures.js';
 import { DENIED_REASONS } from '../../src/broker/connection-list.js';
 import type { Device, Room } from '../../src/console/api.js';
+import { alarmOfMessage } from '../../src/console/board/alarm.js';
+import { OpenAlarms } from '../../src/console/board/open-alarms.js';
+import { keyOfRow, rowsOf } from '../../src/console/board/row.js';
 import { ago, type Language, language } from '../../src/console/language.js';
-import { GatewayClock } from '../../src/console/live.js';
-import { alarmOfMessage, type OpenAlarm } from '../../src/console/pages/board/open-alarm.js';
-import { OpenAlarms } from '../../src/console/pages/board/open-alarms.js';
+import { GatewayClock, type LiveMessage, live } from '../../src/console/live.js';
 import { actionNames } from '../../src/console/pages/gateway/audit/audit-filters.js';
 import { DENIED_DE } from '../../src/console/pages/gateway/connections/denied-list.js';
 import { failureNames } from '../../src/console/pages/gateway/destinations/bridges-part.js';
@@ -224,145 +225,132 @@ describe('a search of the history', () => {
 
 describe('open alarms', () => {
   const AT_MS = Date.parse('2026-01-02T20:00:00Z');
-  const at = '2026-01-02T20:00:05Z';
-  const acknowledged = {
-    key: 'd/1',
-    state: 'acknowledged',
-    by: 'Mia',
-    at,
-    note: 'on my way',
-  } as const;
-  const resolved = { ...acknowledged, state: 'resolved' } as const;
+  const DEVICE = { id: 'd', name: 'Bed' };
+  const HOME = { id: 'l', name: 'Home', devices: ['d'] };
 
-  /** An alarm as on a page of the history. */
-  function alarm(): OpenAlarm {
+  beforeEach(() => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+  });
+
+  /** A message of the device's alarm with this id; a higher `afterMs` is newer. */
+  function message(sort: string, id: string, payload: object = {}, afterMs = 0): LiveMessage {
+    const at = new Date(AT_MS + afterMs).toISOString();
+    const whole = { id, kind: 'fall', detectedAt: at, receivedAt: at, at, device: DEVICE };
     return {
-      key: 'd/1',
-      id: '1',
-      kind: 'fall',
-      detectedAt: '2026-01-02T20:00:00Z',
-      detectedAtMs: AT_MS,
-      receivedAtMs: AT_MS,
-      knownAtMs: AT_MS,
-      isLate: false,
-      isTest: false,
-      escalations: [],
-      isLive: false,
+      topic: `care-homes/l/devices/d/${sort}/fall`,
+      retained: false,
       isRecorded: true,
-      recordings: [],
-      device: { id: 'd', name: 'Bed' },
-      location: { id: 'l', name: 'Home' },
-      room: null,
-      group: null,
-      customData: {},
-      state: 'raised',
-      acknowledged: undefined,
-      note: undefined,
+      payload: { ...whole, location: HOME, room: null, group: null, ...payload },
     };
   }
 
-  it('keeps a state that arrived while the page with the alarm was on its way', () => {
+  const step = (id: string, state: string) =>
+    message('alarm-states', id, { state, by: { id: 't', name: 'Mia' }, note: 'on my way' });
+
+  function drawn(alarms: OpenAlarms) {
+    vi.advanceTimersByTime(60_000);
+    return alarms.shown.value;
+  }
+
+  it('keeps a step that comes before its alarm, and resolved is the last one', () => {
     const alarms = new OpenAlarms();
-    alarms.change(acknowledged);
-    alarms.add(alarm());
-    expect(alarms.inOrder()).toMatchObject([
-      { state: 'acknowledged', acknowledged: { by: 'Mia', at }, note: 'on my way' },
+    for (const one of [step('1', 'acknowledged'), message('alarms', '1')]) alarms.received(one);
+    expect(drawn(alarms)).toMatchObject([
+      { state: 'acknowledged', acknowledged: { by: 'Mia' }, note: 'on my way' },
     ]);
-    alarms.change(resolved);
-    alarms.add(alarm());
-    alarms.change(acknowledged);
-    expect(alarms.inOrder()).toEqual([]);
+    const late = [step('1', 'resolved'), step('1', 'acknowledged'), message('alarms', '1')];
+    for (const one of late) alarms.received(one);
+    expect(drawn(alarms)).toEqual([]);
   });
 
-  it('remembers that an alarm was resolved as long as any other change, even when it was acknowledged long before', () => {
+  it('remembers that an alarm was resolved as long as any other step, even when it was acknowledged long before', () => {
     const alarms = new OpenAlarms();
-    alarms.change(acknowledged);
+    alarms.received(step('1', 'acknowledged'));
     for (let number = 0; number < 2_000; number++) {
-      alarms.change({ ...acknowledged, key: `d/x${number}` });
-      if (number === 1_998) alarms.change(resolved);
+      alarms.received(step(`x${number}`, 'acknowledged'));
+      if (number === 1_998) alarms.received(step('1', 'resolved'));
     }
-    alarms.add(alarm());
-    expect(alarms.inOrder()).toEqual([]);
+    alarms.received(message('alarms', '1'));
+    expect(drawn(alarms)).toEqual([]);
   });
 
-  /** Open alarms, received a millisecond apart: more than the board holds. */
-  function manyAlarms(count: number): OpenAlarms {
+  it('has the names of the escalations made, once each, also when the alarm comes again', () => {
     const alarms = new OpenAlarms();
-    for (let number = 0; number < count; number++) {
-      alarms.add({ ...alarm(), key: `d/${number}`, receivedAtMs: AT_MS + number });
+    alarms.received(message('alarms', '1'));
+    for (const name of ['nurse', 'nurse', 'manager']) {
+      alarms.received(message('escalations', '1', { escalation: { name } }));
     }
-    return alarms;
-  }
-
-  function counted(alarms: OpenAlarms): number {
-    return alarms.inOrder().length + alarms.notHeld;
-  }
-
-  it('counts an alarm that is not held as resolved once, however often it is reported', () => {
-    const alarms = manyAlarms(1_200);
-    expect(counted(alarms)).toBe(1_200);
-    // From the answer to the button, and from the stream; the other alarm is the newest, which is held.
-    for (const key of ['d/0', 'd/0', 'd/1199', 'd/1199']) alarms.change({ ...resolved, key });
-    expect(counted(alarms)).toBe(1_198);
-  });
-
-  it('says that older alarms were not read, until a reading reaches the end', () => {
-    const alarms = new OpenAlarms();
-    const reading = { locationId: 'l', keys: new Set<string>(), fromMs: AT_MS, isCut: true };
-    alarms.endReading(alarms.keys(), [reading, { ...reading, isCut: false }]);
-    expect(alarms.isHistoryCut).toBe(true);
-    alarms.endReading(alarms.keys(), [{ ...reading, isCut: false }]);
-    expect(alarms.isHistoryCut).toBe(false);
-  });
-
-  it('has the names of the escalations made, from the history and live', () => {
-    const alarms = new OpenAlarms();
-    const escalations = () => alarms.inOrder().map((one) => one.escalations);
-    alarms.add({ ...alarm(), escalations: ['nurse'] });
-    const { key } = alarm();
-    expect(alarms.escalated({ key, name: 'nurse' })).toBe(false);
-    expect(alarms.escalated({ key, name: 'manager' })).toBe(true);
-    expect(alarms.escalated({ key: 'of/another', name: 'nurse' })).toBe(false);
-    expect(escalations()).toEqual([['nurse', 'manager']]);
-    alarms.add(alarm());
-    expect(escalations()).toEqual([['nurse', 'manager']]);
+    alarms.received(message('escalations', 'another', { escalation: { name: 'nurse' } }));
+    alarms.received(message('alarms', '1'));
+    expect(drawn(alarms)).toMatchObject([{ escalations: ['nurse', 'manager'] }]);
   });
 
   it('lists raised falls and help calls first, then other raised alarms, tests, and acknowledged ones, each newest first', () => {
     const alarms = new OpenAlarms();
-    const add = (key: string, change: Partial<OpenAlarm>) =>
-      alarms.add({ ...alarm(), key, receivedAtMs: AT_MS + Number(key), ...change });
-    add('1', { kind: 'fall' });
-    add('2', { kind: 'helpCall' });
-    add('3', { kind: 'noise' });
-    add('4', { kind: 'wandering', detectedAtMs: 0 });
-    add('5', { kind: 'fall', isTest: true });
-    add('6', { kind: 'fall', state: 'acknowledged' });
-    add('7', { kind: 'noise', state: 'acknowledged' });
-    expect(
-      alarms
-        .inOrder()
-        .map(({ key }) => key)
-        .join(),
-    ).toBe('2,1,4,3,5,7,6');
-  });
-
-  it('keeps a fall when a thousand newer alarms of other kinds are open', () => {
-    const alarms = new OpenAlarms();
-    alarms.add({ ...alarm(), key: 'd/fall' });
-    for (let number = 1; number < 1_500; number++) {
-      alarms.add({ ...alarm(), kind: 'noise', key: `d/${number}`, receivedAtMs: AT_MS + number });
+    const payloads = [
+      { kind: 'fall' },
+      { kind: 'helpCall' },
+      { kind: 'noise' },
+      { kind: 'wandering', detectedAt: '2020-01-01T00:00:00Z' },
+      { kind: 'fall', test: true },
+      { kind: 'fall' },
+      { kind: 'noise' },
+    ];
+    for (const [index, payload] of payloads.entries()) {
+      alarms.received(message('alarms', String(index + 1), payload, index));
     }
-    expect(alarms.inOrder()[0]?.key).toBe('d/fall');
-    expect(counted(alarms)).toBe(1_500);
+    for (const id of ['6', '7']) alarms.received(step(id, 'acknowledged'));
+    expect(drawn(alarms).map(({ id }) => id)).toEqual(['2', '1', '4', '3', '5', '7', '6']);
   });
 
-  it('stays resolved when the acknowledgement arrives later', () => {
+  it('keeps a fall when a thousand newer alarms of other kinds are open, and says that it holds not all', () => {
     const alarms = new OpenAlarms();
-    alarms.change(resolved);
-    alarms.change(acknowledged);
-    alarms.add(alarm());
-    expect(alarms.inOrder()).toEqual([]);
+    alarms.received(message('alarms', 'fall'));
+    for (let number = 1; number < 1_500; number++) {
+      alarms.received(message('alarms', String(number), { kind: 'noise' }, number));
+    }
+    expect(drawn(alarms)[0]?.id).toBe('fall');
+    expect(drawn(alarms).length).toBeLessThan(1_200);
+    expect(alarms.isCut.value).toBe(true);
+  });
+
+  it('says that older alarms were not read, until a reading reaches the end', async () => {
+    let nextCursor: string | null = 'more';
+    vi.stubGlobal('addEventListener', () => undefined);
+    vi.stubGlobal('document', { addEventListener: () => undefined });
+    answerWith((path) => {
+      if (path.startsWith('./care-homes')) return Response.json([HOME]);
+      if (path.startsWith('./alarms')) return Response.json({ events: [], nextCursor });
+      const open = new TextEncoder().encode('event: open\ndata: {}\n\n');
+      return new Response(new ReadableStream({ start: (stream) => stream.enqueue(open) }));
+    });
+    const alarms = new OpenAlarms();
+    const stop = alarms.start();
+    live.start('token');
+    onTestFinished(() => {
+      live.stop();
+      stop();
+    });
+    await vi.waitUntil(() => alarms.isRead.value);
+    expect(alarms.isCut.value).toBe(true);
+    nextCursor = null;
+    alarms.readAgain();
+    await vi.waitUntil(() => !alarms.isCut.value);
+  });
+
+  it('has one row for equal alarms of a device, the newest first, by the oldest of them', () => {
+    const alarms = new OpenAlarms();
+    for (const id of ['1', '2', '3']) alarms.received(message('alarms', id, {}, Number(id)));
+    alarms.received(message('alarms', '4', { device: { id: 'e', name: 'Door' } }, 4));
+    alarms.received(message('alarms', '5', { kind: 'noise' }, 5));
+    const rows = () => rowsOf(drawn(alarms)).map((row) => row.map(({ id }) => id));
+    expect(rows()).toEqual([['4'], ['3', '2', '1'], ['5']]);
+    expect(rowsOf(drawn(alarms)).map(keyOfRow)).toEqual(['e/4', 'd/1', 'd/5']);
+    alarms.received(step('2', 'acknowledged'));
+    expect(rows()).toEqual([['4'], ['3', '1'], ['5'], ['2']]);
   });
 });
 

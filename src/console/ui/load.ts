@@ -32,6 +32,8 @@ interface Pause {
 export interface ReadAgain {
   /** This long after the last answer, while the page is visible and not paused. */
   readonly everyMs?: number;
+  /** This long after a failure. */
+  readonly retryMs?: number;
   /** When the window gets the focus again: others may have changed it. */
   readonly onReturn?: boolean;
   /** When a message of this topic comes, and when messages were missed or the gateway is reached again. */
@@ -87,7 +89,9 @@ export function useLoaded<Data>(
   }, [again]);
   // Only data for these dependencies: rows of another home would look like rows of this one.
   const { data, isPending, failure } = answer.of === again ? answer : NO_ANSWER;
-  const everyMs = isPaused || isPending ? undefined : readAgain.everyMs;
+  const afterMs =
+    failure === undefined ? readAgain.everyMs : (readAgain.retryMs ?? readAgain.everyMs);
+  const everyMs = isPaused || isPending ? undefined : afterMs;
   useReadAgain(again, { ...readAgain, everyMs });
   const pause = readAgain.everyMs === undefined ? undefined : { isPaused, setPaused };
   return { data, isPending, failure, again, take, pause };

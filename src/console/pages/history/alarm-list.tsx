@@ -1,7 +1,6 @@
+import { useSentOnLeave } from '../../board/changes.js';
 import { number, t } from '../../language.js';
 import { FailureText } from '../../ui/bits.js';
-import { alarmChanges } from '../board/alarm-changes.js';
-import { useDelayedResolves } from '../board/delayed-resolves.js';
 import { AlarmCards } from './alarm-cards.js';
 import { noAlarmsText, readingText } from './alarm-states.js';
 import { AlarmTable } from './alarm-table.js';
@@ -18,11 +17,7 @@ interface AlarmListProps {
 /** The alarms of a search, the newest first. */
 export function AlarmList({ search, onChange }: AlarmListProps) {
   const list = useAlarmList(search);
-  const resolves = useDelayedResolves();
-  const change = alarmChanges({
-    shown: { changed: list.changed, readAgain: list.again },
-    resolves,
-  });
+  useSentOnLeave();
   const isNarrow = useIsNarrow();
   const { alarms, nextCursor, isPending, failure } = list;
   const isEmpty = alarms.length === 0 && !isPending && failure === undefined;
@@ -43,7 +38,7 @@ export function AlarmList({ search, onChange }: AlarmListProps) {
         </p>
       )}
       {alarms.length > 0 && (
-        <Rows alarms={alarms} locationId={search.locationId} changes={{ change, resolves }} />
+        <Rows alarms={alarms} locationId={search.locationId} changes={list.changed} />
       )}
       {isEmpty && nextCursor === null && <Empty search={search} onChange={onChange} />}
       <p role="status" class="hint">

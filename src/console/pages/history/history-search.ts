@@ -1,6 +1,6 @@
 import type { AlarmState } from '../../api.js';
+import type { OpenAlarm } from '../../board/alarm.js';
 import { KINDS, type Kind } from '../../kinds.js';
-import type { OpenAlarm } from '../board/open-alarm.js';
 import { ALARM_STATES } from './alarm-states.js';
 
 /** Instead of the id of a home: all that the token may see. */

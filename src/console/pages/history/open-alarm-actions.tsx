@@ -1,15 +1,8 @@
 import type { Alarm } from '../../api.js';
-import type { ChangeAlarm } from '../board/alarm-changes.js';
-import { AlarmActions } from '../board/alarms/alarm-actions.js';
-import { alarmTitle } from '../board/alarms/alarm-title.js';
-import type { DelayedResolves } from '../board/delayed-resolves.js';
-import { alarmOfHistory } from '../board/open-alarm.js';
+import { AlarmActions } from '../../board/actions.js';
+import { alarmOfHistory, alarmTitle, type Step, stepOfAnswer } from '../../board/alarm.js';
 
-/** What acknowledges and resolves the alarms of a list. */
-export interface ListChanges {
-  readonly change: ChangeAlarm;
-  readonly resolves: DelayedResolves;
-}
+export type ListChanges = (step: Step) => void;
 
 interface OpenAlarmActionsProps {
   readonly alarm: Alarm;
@@ -21,12 +14,7 @@ interface OpenAlarmActionsProps {
 export function OpenAlarmActions({ alarm, locationId, changes }: OpenAlarmActionsProps) {
   if (alarm.state === 'resolved') return null;
   const open = alarmOfHistory(alarm, { id: locationId, name: '' });
-  return (
-    <AlarmActions
-      alarm={open}
-      title={alarmTitle(open)}
-      change={changes.change}
-      resolves={changes.resolves}
-    />
-  );
+  const onStep = (states: Parameters<typeof stepOfAnswer>[1]) =>
+    changes(stepOfAnswer(open.key, states));
+  return <AlarmActions alarms={[open]} title={alarmTitle(open)} onStep={onStep} />;
 }

@@ -1,12 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { alarmOfMessage, type Step, stepOfMessage } from '../../board/alarm.js';
 import { useConsole } from '../../console-parts.js';
 import { type Failure, failureOf } from '../../request.js';
-import {
-  alarmKey,
-  alarmOfMessage,
-  changeOfMessage,
-  type StateChange,
-} from '../board/open-alarm.js';
 import { type HistoryAlarm, readPage } from './alarm-pages.js';
 import { type AlarmSearch, isFound } from './history-search.js';
 
@@ -31,7 +26,7 @@ export interface AlarmList extends ListState {
   /** Starts again with the newest. */
   readonly again: () => void;
   /** Takes a state from the gateway's answer. */
-  readonly changed: (change: StateChange) => void;
+  readonly changed: (change: Step) => void;
 }
 
 const NOTHING: ListState = {
@@ -71,7 +66,7 @@ export function useAlarmList(search: AlarmSearch): AlarmList {
       setState((before) => ({ ...before, isPending: false, failure: failureOf(error) }));
     }
   };
-  const changed = (change: StateChange) =>
+  const changed = (change: Step) =>
     setState((before) => ({
       ...before,
       alarms: before.alarms.map((alarm) => withChange(alarm, change)),
@@ -80,7 +75,7 @@ export function useAlarmList(search: AlarmSearch): AlarmList {
   useEffect(() => {
     const endListening = live.listen({
       message: (message) => {
-        const change = changeOfMessage(message);
+        const change = stepOfMessage(message);
         if (change !== undefined) changed(change);
         const alarm = alarmOfMessage(message, live.clock.now());
         if (alarm?.isRecorded && isFound(search, alarm)) outdate();
@@ -101,8 +96,8 @@ export function useAlarmList(search: AlarmSearch): AlarmList {
   };
 }
 
-function withChange(alarm: HistoryAlarm, { key, state, by, at, note }: StateChange): HistoryAlarm {
-  if (alarmKey(alarm.deviceId, alarm.id) !== key) return alarm;
+function withChange(alarm: HistoryAlarm, { key, state, by, at, note }: Step): HistoryAlarm {
+  if (`${alarm.deviceId}/${alarm.id}` !== key) return alarm;
   const author = { id: '', name: by };
   const step =
     state === 'resolved'
