@@ -94,7 +94,10 @@ function Settings() {
         aria-controls="settings"
         onClick={() => setOpen(!isOpen)}
       >
-        {t('Settings', 'Einstellungen')}
+        <span class="header-more-text">{t('Settings', 'Einstellungen')}</span>
+        <span class="header-more-sign" aria-hidden="true">
+          ☰
+        </span>
       </button>
       <div id="settings" class={isOpen ? 'header-end open' : 'header-end'}>
         <Preferences />

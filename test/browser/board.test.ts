@@ -270,6 +270,66 @@ test('resolves all test alarms together, listed after all raised alarms', async 
   expect(await alarms(page).count()).toBe(1);
 });
 
+test('has one row for the equal alarms of a chattering sensor, with one tap for all', async ({
+  home,
+  open,
+}) => {
+  const device = await bedSensor(home);
+  const page = await open({ role: 'responder', hasClock: true });
+  await boardReady(page);
+  await raise(home, device, ...Array.from({ length: 12 }, () => ({ kind: 'noise' })));
+  await page.getByRole('heading', { name: 'Open alarms: 12' }).waitFor();
+  expect(await alarms(page).count()).toBe(1);
+  await alarms(page).getByText('12 alarms, the first').waitFor();
+  const states = async () => (await home.alarms(device)).map(({ state }) => state);
+  await button(page, 'Acknowledge (12)').click();
+  await page.getByText('Acknowledged by nurse call').waitFor();
+  await until(async () => (await states()).every((one) => one === 'acknowledged'), 'all');
+  await button(page, 'Resolve (12)').click();
+  await page.locator('.board-alarm.resolved').waitFor();
+  // What comes meanwhile is not taken for resolved.
+  await raise(home, device, { kind: 'noise' });
+  await button(page, 'Acknowledge').waitFor();
+  expect(await alarms(page).count()).toBe(2);
+  await page.clock.fastForward(10_000);
+  await page.getByRole('heading', { name: 'Open alarms: 1', exact: true }).waitFor();
+  expect((await states()).filter((one) => one === 'resolved')).toHaveLength(12);
+});
+
+test('shows a phone the first alarm in its upper third, a note on a line of its own, and buttons for fingers', async ({
+  home,
+  open,
+}) => {
+  const device = await bedSensor(home);
+  await (await home.client(device)).end();
+  await raise(home, device, { kind: 'fall' });
+  const page = await open({ role: 'responder', widthPx: 390, heightPx: 844, hasTouch: true });
+  await boardReady(page);
+  // Notices are one line, which opens.
+  const notice = page.locator('summary', { hasText: 'All sensors' });
+  await notice.waitFor();
+  const box = async (one: Locator) =>
+    (await one.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  expect((await box(alarms(page))).y).toBeLessThan(844 / 3);
+  const fall = alarm(page, 'Fall, Room 12');
+  await button(fall, 'Add a note').click();
+  const note = await box(page.getByRole('textbox', { name: 'Note' }));
+  const row = await box(fall);
+  expect(note.width).toBeGreaterThan(0.8 * row.width);
+  for (const one of await page.getByRole('button').all()) {
+    if (await one.isVisible()) expect((await box(one)).height).toBeGreaterThanOrEqual(48);
+  }
+  await notice.click();
+  await page.getByRole('link', { name: 'Show the home' }).waitFor();
+});
+
+test('names the device where there is no room', async ({ home, open }) => {
+  const page = await open();
+  await boardReady(page);
+  await raise(home, await home.device('Sensor in the corridor'), { kind: 'fall' });
+  await alarm(page, 'Fall, Sensor in the corridor').waitFor();
+});
+
 test('says why an alarm could not be changed, and who was first', async ({ home, open }) => {
   const device = await bedSensor(home);
   const page = await open({ role: 'responder' });

@@ -53,7 +53,7 @@ export function BoardPage() {
             : t('Open alarms', 'Offene Alarme')}
         </h1>
         <ResolveTests alarms={alarms} />
-        <Tools isKiosk={isKiosk} />
+        <Tools />
       </div>
       <p class="board-outcome" role="status">
         {outcome.value}
@@ -65,6 +65,11 @@ export function BoardPage() {
         isKiosk={isKiosk}
       />
       <AlarmList alarms={alarms} isKiosk={isKiosk} />
+      {session.isAdmin.value && !isKiosk && (
+        <button type="button" onClick={() => openDialog(<WallLinkDialog />)}>
+          {t('Link for a wall screen', 'Link für einen Wandbildschirm')}
+        </button>
+      )}
     </div>
   );
 }
@@ -102,8 +107,8 @@ function ResolveTests({ alarms }: { readonly alarms: readonly OpenAlarm[] }) {
   );
 }
 
-/** The sound, the choice of a home, and the link for a wall screen. */
-function Tools({ isKiosk }: { readonly isKiosk: boolean }) {
+/** The sound, and the choice of a home. */
+function Tools() {
   const homes = openAlarms.homes.value;
   return (
     <div class="board-tools row">
@@ -118,11 +123,6 @@ function Tools({ isKiosk }: { readonly isKiosk: boolean }) {
           ]}
           onChange={(id) => chooseHome(id === ALL_HOMES ? undefined : id)}
         />
-      )}
-      {session.isAdmin.value && !isKiosk && (
-        <button type="button" onClick={() => openDialog(<WallLinkDialog />)}>
-          {t('Link for a wall screen', 'Link für einen Wandbildschirm')}
-        </button>
       )}
     </div>
   );
