@@ -249,7 +249,7 @@ test('counts alarms by the hours and days of the reader, as bars and as a table'
     const cells = rows.map((row) => row.locator('th, td').allTextContents());
     return (await Promise.all(cells)).map((row) => row.map((text) => text.trim()));
   };
-  await chart(page, 'Stacked bars: 4 alarms by Hour').waitFor();
+  await chart(page, 'Stacked bars: 4 alarms by hour').waitFor();
   expect(await page.locator('.history-bars title').first().textContent()).toBe(
     'Fri 2 Jan, 20:00\nFall: 1\nNoise: 1',
   );
@@ -271,8 +271,8 @@ test('counts alarms by the hours and days of the reader, as bars and as a table'
     expect(y + drawn).toBeLessThan(height);
     expect(drawn).toBeGreaterThan(0);
   }
-  await page.getByRole('button', { name: 'Day', exact: true }).click();
-  await chart(page, 'Stacked bars: 4 alarms by Day').waitFor();
+  await choice(page, 'Count by').selectOption('by day');
+  await chart(page, 'Stacked bars: 4 alarms by day').waitFor();
   await button(page, 'The same as a table').click();
   expect((await table()).slice(1)).toEqual([
     ['Fri, 2 Jan 2026', '1', '1', '0', '1', '3'],
@@ -285,8 +285,8 @@ test('counts alarms by the hours and days of the reader, as bars and as a table'
   await raise(home, bed, { kind: 'fall' });
   await page.getByText('Connected', { exact: true }).waitFor();
   await button(page, 'Last 24 hours').click();
-  await page.getByRole('button', { name: 'Hour', exact: true }).click();
-  await chart(page, 'Stacked bars: 1 alarms by Hour').waitFor();
+  await choice(page, 'Count by').selectOption('by hour');
+  await chart(page, 'Stacked bars: 1 alarms by hour').waitFor();
   await expect.poll(() => page.locator('.history-bars > g[transform]').count()).toBe(25);
 });
 
@@ -369,7 +369,7 @@ test('shows a long history in pages, never more than 300 rows, and counts it in 
     if (/\/alarm(s|-counts)$/.test(pathname) && !searchParams.has('state')) counted.push(pathname);
   });
   await button(page, 'Chart').click();
-  await chart(page, 'Stacked bars: 450 alarms by Day').waitFor();
+  await chart(page, 'Stacked bars: 450 alarms by day').waitFor();
   expect(counted).toEqual([`${home.path}/alarm-counts`]);
 });
 

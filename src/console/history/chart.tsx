@@ -8,6 +8,7 @@ import { KINDS, type Kind, kindName } from '../kinds.js';
 import { locale, number, t } from '../language.js';
 import { live } from '../live.js';
 import { FailureText } from '../ui/bits.js';
+import { Choice } from '../ui/fields.js';
 import { useLoaded } from '../ui/load.js';
 import { type Bucket, type Counted, readCounts, UNITS, type Unit } from './counts.js';
 import type { AlarmSearch } from './search.js';
@@ -15,7 +16,7 @@ import type { AlarmSearch } from './search.js';
 /** Each home is a request. */
 const MAX_HOMES = 12;
 
-const unitNames = () => ({ hour: t('Hour', 'Stunde'), day: t('Day', 'Tag') });
+const unitNames = () => ({ hour: t('by hour', 'je Stunde'), day: t('by day', 'je Tag') });
 
 interface AlarmChartProps {
   readonly search: AlarmSearch;
@@ -55,41 +56,23 @@ export function AlarmChart({ search, homeIds }: AlarmChartProps) {
       <FailureText failure={failure} onRetry={again} />
       {counted !== undefined && !isEmpty && (
         <>
-          <UnitChoice counted={counted} onChange={setWanted} />
+          <div>
+            <Choice
+              label={t('Count by', 'Zählen je')}
+              isLabelHidden
+              value={counted.unit}
+              options={UNITS.filter((unit) => unit === 'day' || counted.hoursFit).map((unit) => [
+                unit,
+                unitNames()[unit],
+              ])}
+              onChange={setWanted}
+            />
+          </div>
           <Bars {...counted} />
           <Numbers {...counted} />
         </>
       )}
     </section>
-  );
-}
-
-interface UnitChoiceProps {
-  readonly counted: Counted;
-  readonly onChange: (unit: Unit) => void;
-}
-
-function UnitChoice({ counted: { unit, hoursFit }, onChange }: UnitChoiceProps) {
-  return (
-    <fieldset class="row">
-      <legend>{t('Count by', 'Zählen je')}</legend>
-      {UNITS.map((one) => (
-        <button
-          key={one}
-          type="button"
-          aria-pressed={one === unit}
-          disabled={one === 'hour' && !hoursFit}
-          onClick={() => onChange(one)}
-        >
-          {unitNames()[one]}
-        </button>
-      ))}
-      {!hoursFit && (
-        <span class="hint">
-          {t('Hours are shown for up to 14 days.', 'Stunden werden für bis zu 14 Tage gezeigt.')}
-        </span>
-      )}
-    </fieldset>
   );
 }
 
@@ -176,8 +159,8 @@ function barsName(buckets: readonly Bucket[], most: Bucket, unit: Unit): string 
   const by = unitNames()[unit];
   const when = bucketName(most.startMs, unit);
   return t(
-    `Stacked bars: ${total} alarms by ${by} and kind, the most (${number(most.total)}) at ${when}. The same numbers are in the table below.`,
-    `Gestapelte Balken: ${total} Alarme je ${by} und Art, die meisten (${number(most.total)}): ${when}. Dieselben Zahlen stehen in der Tabelle darunter.`,
+    `Stacked bars: ${total} alarms ${by} and kind, the most (${number(most.total)}) at ${when}. The same numbers are in the table below.`,
+    `Gestapelte Balken: ${total} Alarme ${by} und Art, die meisten (${number(most.total)}): ${when}. Dieselben Zahlen stehen in der Tabelle darunter.`,
   );
 }
 
@@ -283,10 +266,7 @@ function Numbers({ buckets, unit }: ChartProps) {
     <>
       <section
         class="scroll"
-        aria-label={t(
-          'Table of the chart, scrolls sideways',
-          'Tabelle zum Diagramm, lässt sich seitlich verschieben',
-        )}
+        aria-label={t('Table of the chart', 'Tabelle zum Diagramm')}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it, too
         tabIndex={0}
       >
@@ -343,23 +323,17 @@ function Numbers({ buckets, unit }: ChartProps) {
   );
 }
 
+const DATE = { day: 'numeric', month: 'short' } as const;
+const CLOCK = { hour: '2-digit', minute: '2-digit' } as const;
+
 /** An hour or a day in words: `Mon, 23 Nov, 14:00`. */
 function bucketName(startMs: number, unit: Unit): string {
-  const format = new Intl.DateTimeFormat(locale(), {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    ...(unit === 'hour' ? { hour: '2-digit', minute: '2-digit' } : { year: 'numeric' }),
-  });
-  return format.format(startMs);
+  const rest = unit === 'hour' ? CLOCK : ({ year: 'numeric' } as const);
+  return new Intl.DateTimeFormat(locale(), { weekday: 'short', ...DATE, ...rest }).format(startMs);
 }
 
 /** A short form for the axis, where there is little room: the hour, or the date at the start of a day. */
 function axisLabel(startMs: number, unit: Unit): string {
   const isHour = unit === 'hour' && new Date(startMs).getHours() !== 0;
-  const format = new Intl.DateTimeFormat(
-    locale(),
-    isHour ? { hour: '2-digit', minute: '2-digit' } : { day: 'numeric', month: 'short' },
-  );
-  return format.format(startMs);
+  return new Intl.DateTimeFormat(locale(), isHour ? CLOCK : DATE).format(startMs);
 }
