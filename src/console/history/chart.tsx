@@ -86,7 +86,7 @@ const HEIGHT_PX = TOP_PX + PLOT_PX + BOTTOM_PX;
 const MIN_BAR_PX = 12;
 const MAX_BAR_PX = 72;
 /** How much room a label below the axis needs. */
-const LABEL_PX = 72;
+const LABEL_PX = 56;
 const TICKS = 4;
 
 /** Stacked bars; the table has the same numbers for those who cannot see them. */
@@ -98,8 +98,10 @@ function Bars({ buckets, unit }: ChartProps) {
   const [most] = buckets.toSorted((one, other) => other.total - one.total);
   if (most === undefined) return null;
   const barPx = Math.floor(
-    Math.min(MAX_BAR_PX, Math.max(MIN_BAR_PX, (widthPx - LABEL_PX / 2) / buckets.length)),
+    Math.min(MAX_BAR_PX, Math.max(MIN_BAR_PX, (widthPx - LABEL_PX) / buckets.length)),
   );
+  // Room for half of a label at both ends.
+  const svgPx = barPx * buckets.length + LABEL_PX;
   const step = niceStep(most.total);
   const highest = Math.ceil(most.total / step) * step;
   const ticks = Array.from({ length: highest / step + 1 }, (_none, at) => at * step);
@@ -126,22 +128,19 @@ function Bars({ buckets, unit }: ChartProps) {
           role="img"
           class="history-bars"
           aria-label={barsName(buckets, most, unit)}
-          width={barPx * buckets.length + LABEL_PX / 2}
+          width={svgPx}
           height={HEIGHT_PX}
+          viewBox={`${-LABEL_PX / 2} 0 ${svgPx} ${HEIGHT_PX}`}
         >
           <Patterns />
           {ticks.map((count) => (
-            <path
-              key={count}
-              class="history-grid"
-              d={`M0 ${yOf(count)}h${barPx * buckets.length}`}
-            />
+            <path key={count} class="history-grid" d={`M${-LABEL_PX / 2} ${yOf(count)}h${svgPx}`} />
           ))}
           {buckets.map((bucket, at) => (
             <g key={bucket.startMs} transform={`translate(${at * barPx} 0)`}>
               <Stack bucket={bucket} unit={unit} widthPx={barPx} yOf={yOf} />
               {at % labelEvery === 0 && (
-                <text x={barPx / 2} y={HEIGHT_PX - 8} text-anchor={at === 0 ? 'start' : 'middle'}>
+                <text x={barPx / 2} y={HEIGHT_PX - 8} text-anchor="middle">
                   {axisLabel(bucket.startMs, unit)}
                 </text>
               )}

@@ -39,6 +39,11 @@ export function CsvDownload({ search, homes }: CsvDownloadProps) {
   };
   return (
     <div class="row">
+      <span role="status">
+        {download.step === 'reading' && t('Reading …', 'Wird gelesen …')}
+        {download.step === 'done' &&
+          `${t('Downloaded', 'Heruntergeladen')}, ${formatBytes(download.bytes)}`}
+      </span>
       {download.step === 'reading' ? (
         <button type="button" onClick={() => stopping.current?.abort()}>
           {t('Cancel', 'Abbrechen')}
@@ -48,11 +53,6 @@ export function CsvDownload({ search, homes }: CsvDownloadProps) {
           {t('Download as CSV', 'Als CSV herunterladen')}
         </button>
       )}
-      <span role="status">
-        {download.step === 'reading' && t('Reading …', 'Wird gelesen …')}
-        {download.step === 'done' &&
-          `${t('Downloaded', 'Heruntergeladen')}, ${formatBytes(download.bytes)}`}
-      </span>
       {download.step === 'failed' && <FailureText failure={download.failure} />}
     </div>
   );

@@ -8,7 +8,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Alarm, listAlarms, listLocationAlarms, type Named } from '../api.js';
 import { AlarmActions } from '../board/actions.js';
 import { alarmOfHistory, type Step, stepOfAnswer, stepOfMessage } from '../board/alarm.js';
-import { useSentOnLeave } from '../board/changes.js';
+import { outcome, useSentOnLeave } from '../board/changes.js';
 import { KindIcon, kindOf } from '../kinds.js';
 import { dateTime, number, t } from '../language.js';
 import { live } from '../live.js';
@@ -150,6 +150,7 @@ export function AlarmList({ search, onChange }: AlarmListProps) {
   const isEmpty = alarms.length === 0 && nextCursor === null;
   return (
     <section aria-label={t('List', 'Liste')} aria-busy={isPending} class="history-list">
+      <div role="status">{outcome.value}</div>
       {(list.isCut || list.isOutdated) && (
         <p role="status" class="hint row">
           {list.isOutdated

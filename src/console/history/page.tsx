@@ -7,7 +7,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { type Location, listDevices, listGroups, listLocations, listRooms } from '../api.js';
 import { KINDS, KindIcon, kindName } from '../kinds.js';
-import { locale, number, t } from '../language.js';
+import { locale, t } from '../language.js';
 import { live } from '../live.js';
 import { place, replacePlace } from '../place.js';
 import { FailureText } from '../ui/bits.js';
@@ -172,11 +172,11 @@ function toggled<Value>(all: readonly Value[], chosen: readonly Value[], one: Va
 function summaryOf(search: AlarmSearch): string[] {
   const format = new Intl.DateTimeFormat(locale(), { dateStyle: 'short', timeStyle: 'short' });
   const [from, to] = [search.fromMs, search.toMs].map((timeMs) => timeMs && format.format(timeMs));
-  const count = number(filterCount(search));
+  const count = filterCount(search);
   return [
     ...(from ? [t(`from ${from}`, `ab ${from}`)] : []),
     ...(to ? [t(`to ${to}`, `bis ${to}`)] : []),
-    ...(count === '0' ? [] : [t(`${count} more`, `${count} weitere`)]),
+    ...(count > 0 ? [t(`${count} more`, count === 1 ? '1 weiterer' : `${count} weitere`)] : []),
   ];
 }
 
