@@ -18,7 +18,7 @@ import { loadedLater, PageNotLoaded } from './ui/load.js';
 const PAGES = {
   // The board must appear within a second, even on an old tablet.
   '': BoardPage,
-  history: loadedLater(async () => (await import('./pages/history/history-page.js')).HistoryPage),
+  history: loadedLater(async () => (await import('./history/page.js')).HistoryPage),
   home: loadedLater(async () => (await import('./pages/home/home-page.js')).HomePage),
   gateway: loadedLater(async () => (await import('./pages/gateway/gateway-page.js')).GatewayPage),
 };

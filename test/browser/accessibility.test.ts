@@ -82,7 +82,7 @@ const PARTS: Record<string, (home: Home, device: TestDevice) => Place[]> = {
     {
       path: `/history?location=${locationId}&view=chart`,
       shown: '.history-bar',
-      states: [(page) => page.locator('.history-chart summary').click()],
+      states: [(page) => page.locator('.history-chart button[aria-expanded]').click()],
     },
     { path: `/history?location=${locationId}&kinds=helpCall`, shown: '.history-list' },
   ],

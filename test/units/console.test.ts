@@ -6,9 +6,11 @@ import { z } from 'zod';
 import { FAILURES } from '../../src/bridge/failures.js';
 import { DENIED_REASONS } from '../../src/broker/connection-list.js';
 import type { Device, Room } from '../../src/console/api.js';
-import { alarmOfMessage } from '../../src/console/board/alarm.js';
 import { OpenAlarms } from '../../src/console/board/open-alarms.js';
 import { keyOfRow, rowsOf } from '../../src/console/board/row.js';
+import { readCounts } from '../../src/console/history/counts.js';
+import { readPage } from '../../src/console/history/list.js';
+import { ALL_HOMES, isFound, parseSearch } from '../../src/console/history/search.js';
 import { ago, type Language, language } from '../../src/console/language.js';
 import { GatewayClock, type LiveMessage, live } from '../../src/console/live.js';
 import { actionNames } from '../../src/console/pages/gateway/audit/audit-filters.js';
@@ -16,10 +18,6 @@ import { DENIED_DE } from '../../src/console/pages/gateway/connections/denied-li
 import { failureNames } from '../../src/console/pages/gateway/destinations/bridges-part.js';
 import { subjectNames } from '../../src/console/pages/gateway/overview/overview-part.js';
 import { reasonTexts } from '../../src/console/pages/gateway/overview/rejected-list.js';
-import { readPage } from '../../src/console/pages/history/alarm-pages.js';
-import { readCounts } from '../../src/console/pages/history/chart/alarm-counts.js';
-import { SpreadsheetCsv } from '../../src/console/pages/history/csv/spreadsheet-csv.js';
-import { isFound, parseSearch } from '../../src/console/pages/history/history-search.js';
 import type { Home } from '../../src/console/pages/home/home-data.js';
 import { homeTree } from '../../src/console/pages/home/home-tree.js';
 import { decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/import/device-csv.js';
@@ -50,16 +48,7 @@ describe('counts of alarms', () => {
   const DAY_MS = 24 * HOUR_MS;
   const NOW_MS = Date.parse('2026-11-27T12:00:00Z');
 
-  const search = {
-    locationId: 'l',
-    roomId: '',
-    deviceId: '',
-    kinds: [],
-    states: [],
-    isWithoutTests: false,
-    fromMs: undefined,
-    toMs: undefined,
-  };
+  const search = parseSearch(new URLSearchParams('location=l'));
   let asked: URLSearchParams[] = [];
   /** What the gateway counts by day and by hour. */
   let counted: Record<string, { start: string; counts: Record<string, number> }[]> = {};
@@ -80,7 +69,7 @@ describe('counts of alarms', () => {
   it('starts with the first day that has an alarm when the search has no start, in one request', async () => {
     const first = NOW_MS - 100 * DAY_MS;
     counted = { day: [bucket(first - DAY_MS), bucket(first, { fall: 2 }), bucket(first + DAY_MS)] };
-    const { unit, buckets, hoursFit, isCut } = await readCounts(search, undefined, NOW_MS);
+    const { unit, buckets, hoursFit, isCut } = await readCounts(search, ['l'], undefined, NOW_MS);
     expect([unit, hoursFit, isCut]).toEqual(['day', false, false]);
     expect(buckets).toEqual([
       { startMs: first, total: 2, byKind: { fall: 2 } },
@@ -92,22 +81,34 @@ describe('counts of alarms', () => {
   it('counts by hour for the last days, unless days are requested', async () => {
     const first = NOW_MS - DAY_MS;
     counted = { day: [bucket(first, { fall: 1 })], hour: [bucket(first, { fall: 1 })] };
-    expect((await readCounts(search, undefined, NOW_MS)).unit).toBe('hour');
-    expect((await readCounts(search, 'day', NOW_MS)).unit).toBe('day');
+    expect((await readCounts(search, ['l'], undefined, NOW_MS)).unit).toBe('hour');
+    expect((await readCounts(search, ['l'], 'day', NOW_MS)).unit).toBe('day');
   });
 
   it('covers the newest part of a period that is too long', async () => {
     counted = { day: [bucket(NOW_MS - DAY_MS, { noise: 1 })] };
     const long = { ...search, fromMs: NOW_MS - 500 * DAY_MS, toMs: NOW_MS };
-    expect(await readCounts(long, 'hour', NOW_MS)).toMatchObject({ isCut: true, unit: 'day' });
+    expect(await readCounts(long, ['l'], 'hour', NOW_MS)).toMatchObject({
+      isCut: true,
+      unit: 'day',
+    });
     const after = Date.parse(asked[0]?.get('after') ?? '');
     expect(after).toBe(NOW_MS - 399 * DAY_MS - 1);
   });
 
   it('includes alarms of unknown kinds from a newer gateway in the total', async () => {
     counted = { day: [bucket(NOW_MS - 30 * DAY_MS, { fall: 1, flood: 2 })] };
-    const { buckets } = await readCounts(search, undefined, NOW_MS);
+    const { buckets } = await readCounts(search, ['l'], undefined, NOW_MS);
     expect(buckets).toMatchObject([{ total: 3, byKind: { fall: 1 } }]);
+  });
+
+  it('adds up all homes, from the first day on which one of them had an alarm', async () => {
+    counted = { day: [bucket(NOW_MS - 9 * DAY_MS), bucket(NOW_MS - 8 * DAY_MS, { fall: 1 })] };
+    const { buckets } = await readCounts(search, ['l', 'm', 'n'], undefined, NOW_MS);
+    expect(asked).toHaveLength(3);
+    expect(buckets).toMatchObject([
+      { startMs: NOW_MS - 8 * DAY_MS, total: 3, byKind: { fall: 3 } },
+    ]);
   });
 });
 
@@ -118,16 +119,7 @@ describe('pages of alarms', () => {
       stopping.abort();
       return Response.json({ nextCursor: null, events: [] });
     });
-    const search = {
-      locationId: 'l',
-      roomId: '',
-      deviceId: '',
-      kinds: [],
-      states: [],
-      isWithoutTests: false,
-      fromMs: undefined,
-      toMs: undefined,
-    };
+    const search = parseSearch(new URLSearchParams('location=l'));
     await expect(readPage(search, undefined, stopping.signal)).rejects.toThrow(/abort/i);
   });
 });
@@ -179,34 +171,22 @@ describe('a search of the history', () => {
   const AT = '2026-01-02T03:04:05.000Z';
 
   /** A new alarm as a subscriber gets it. */
-  function alarm() {
-    const found = alarmOfMessage(
-      {
-        topic: 'care-homes/home/devices/bed/alarms/fall',
-        retained: false,
-        isRecorded: true,
-        payload: {
-          id: 'a',
-          kind: 'fall',
-          detectedAt: AT,
-          receivedAt: AT,
-          test: true,
-          device: { id: 'bed', name: 'Bed' },
-          location: { id: 'home', name: 'Home' },
-          room: { id: 'room', name: 'Room' },
-          group: null,
-          customData: {},
-        },
-      },
-      Date.parse(AT),
-    );
-    if (found === undefined) throw new Error('no alarm');
-    return found;
-  }
+  const NEW_ALARM = {
+    topic: 'care-homes/home/devices/bed/alarms/fall',
+    retained: false,
+    isRecorded: true,
+    payload: {
+      detectedAt: AT,
+      test: true,
+      room: { id: 'room', name: 'Room' },
+      group: { id: 'group', name: 'Group' },
+    },
+  };
 
   it.each([
     ['', true],
-    ['room=room&device=bed&kinds=noise,fall&state=raised', true],
+    ['group=group&room=room&device=bed&kinds=noise,fall&state=raised', true],
+    ['group=other', false],
     ['room=other', false],
     ['device=other', false],
     ['kinds=noise', false],
@@ -218,8 +198,11 @@ describe('a search of the history', () => {
     ['from=2026-01-02T03:04:05.001Z', false],
   ])('a search with "%s" finds a new alarm: %s', (query, expected) => {
     const search = parseSearch(new URLSearchParams(`location=home&${query}`));
-    expect(isFound(search, alarm())).toBe(expected);
-    expect(isFound({ ...search, locationId: 'elsewhere' }, alarm())).toBe(false);
+    expect(isFound(search, NEW_ALARM)).toBe(expected);
+    expect(isFound({ ...search, locationId: ALL_HOMES }, NEW_ALARM)).toBe(expected);
+    expect(isFound({ ...search, locationId: 'elsewhere' }, NEW_ALARM)).toBe(false);
+    // Its live copy comes ahead of its record: it would not be in the list yet.
+    expect(isFound(search, { ...NEW_ALARM, isRecorded: false })).toBe(false);
   });
 });
 
@@ -351,49 +334,6 @@ describe('open alarms', () => {
     expect(rowsOf(drawn(alarms)).map(keyOfRow)).toEqual(['e/4', 'd/1', 'd/5']);
     alarms.received(step('2', 'acknowledged'));
     expect(rows()).toEqual([['4'], ['3', '1'], ['5'], ['2']]);
-  });
-});
-
-describe('the CSV of a spreadsheet', () => {
-  const HEADER = 'id,deviceName,roomId,data\r\n';
-  const RECORDS = [
-    '1,"Bett ""am Fenster"", 1",r1,"{""note"":""a,\r\nb""}"\r\n',
-    '2,Bett 2,r2,\r\n',
-    '3,r1,,\r\n',
-    '4,,r1,\r\n',
-  ];
-
-  async function written(pieces: readonly string[], separator: string): Promise<string> {
-    const sent = new ReadableStream<string>({
-      start(controller) {
-        for (const piece of pieces) controller.enqueue(piece);
-        controller.close();
-      },
-    });
-    const reader = sent.pipeThrough(new SpreadsheetCsv(separator)).getReader();
-    for (let text = ''; ; ) {
-      const { done, value } = await reader.read();
-      if (done) return text;
-      text += value;
-    }
-  }
-
-  it('keeps the header and the records unchanged after a byte order mark, in whatever pieces they arrive', async () => {
-    const text = HEADER + RECORDS.join('');
-    for (const pieces of [
-      [text],
-      [...text],
-      [text.slice(0, 50), text.slice(50, 71), text.slice(71)],
-    ]) {
-      expect(await written(pieces, ',')).toBe(`\uFEFF${text}`);
-    }
-  });
-
-  it('uses the separators of a German spreadsheet, and has nothing run as a formula', async () => {
-    const text = 'id,roomId,note\r\n1,r1,=1+1\r\n4,r1,＝1+1\r\n2,r1,"a;b, c"\r\n3,r1,"a, b"\r\n';
-    expect(await written([text], ';')).toBe(
-      `\uFEFFid;roomId;note\r\n1;r1;"'=1+1"\r\n4;r1;"'＝1+1"\r\n2;r1;"a;b, c"\r\n3;r1;a, b\r\n`,
-    );
   });
 });
 
