@@ -6,15 +6,15 @@ import { z } from 'zod';
 import { FAILURES } from '../../src/bridge/failures.js';
 import { DENIED_REASONS } from '../../src/broker/connection-list.js';
 import type { Device, Room } from '../../src/console/api.js';
+import { actionNames } from '../../src/console/gateway/audit.js';
+import { DENIED_DE } from '../../src/console/gateway/denied-words.js';
+import { failureNames } from '../../src/console/gateway/destinations.js';
+import { subjectNames } from '../../src/console/gateway/overview.js';
+import { reasonTexts } from '../../src/console/gateway/rejected.js';
 import { ago, type Language, language } from '../../src/console/language.js';
 import { GatewayClock } from '../../src/console/live.js';
 import { alarmOfMessage, type OpenAlarm } from '../../src/console/pages/board/open-alarm.js';
 import { OpenAlarms } from '../../src/console/pages/board/open-alarms.js';
-import { actionNames } from '../../src/console/pages/gateway/audit/audit-filters.js';
-import { DENIED_DE } from '../../src/console/pages/gateway/connections/denied-list.js';
-import { failureNames } from '../../src/console/pages/gateway/destinations/bridges-part.js';
-import { subjectNames } from '../../src/console/pages/gateway/overview/overview-part.js';
-import { reasonTexts } from '../../src/console/pages/gateway/overview/rejected-list.js';
 import { readPage } from '../../src/console/pages/history/alarm-pages.js';
 import { readCounts } from '../../src/console/pages/history/chart/alarm-counts.js';
 import { SpreadsheetCsv } from '../../src/console/pages/history/csv/spreadsheet-csv.js';
@@ -26,6 +26,7 @@ import { exactJson, parseExactJson, plainText } from '../../src/console/request.
 import { csvText } from '../../src/console/ui/csv.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarm.js';
 import { FAULT_SUBJECTS, faultWords } from '../../src/domain/fault.js';
+import { FAULTS } from '../../src/domain/faults.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 
 /** Sets the language until the test ends. */
@@ -524,6 +525,18 @@ describe('words of the gateway page', () => {
       }
       expect(Object.keys(DENIED_DE).sort()).toEqual(Object.keys(DENIED_REASONS).sort());
     });
+
+    it.each(Object.entries(DENIED_REASONS))('name the same limits for %s', (code, english) => {
+      const limitsOf = (text = '') => text.match(/\blimits[.\w]*\w|LimitNOFILE|\d[\d.]*/g);
+      // English groups digits by commas.
+      const said = english.replaceAll(/(?<=\d),(?=\d)/g, '.');
+      expect(limitsOf(DENIED_DE[code])).toEqual(limitsOf(said));
+    });
+
+    it('name no route of the HTTP interface', () => {
+      const advice = Object.values(FAULTS).flatMap(({ texts }) => texts);
+      expect(advice.filter((text) => /\b(GET|POST|PATCH|DELETE) \//.test(text))).toEqual([]);
+    });
   });
 });
 
@@ -555,7 +568,7 @@ describe('German words', () => {
 
   const CONSOLE = new URL('../../src/console/', import.meta.url);
   /** What a gateway or broker acknowledges (bestätigt); people acknowledge (quittieren) alarms and faults. */
-  const OF_OTHERS = /\bbridges-part\.tsx$/;
+  const OF_OTHERS = /\bdestinations\.tsx$/;
   const TEXT = String.raw`('(?:[^'\\]|\\.)*'|\`(?:[^\`\\]|\\.)*\`)`;
   const PAIR = new RegExp(String.raw`\bt\(\s*${TEXT},\s*${TEXT},?\s*\)`, 'g');
 

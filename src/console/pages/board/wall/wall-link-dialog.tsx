@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { createAccessToken, type Location } from '../../../api.js';
+import { GroupChoice } from '../../../gateway/grants.js';
 import { t } from '../../../language.js';
 import { hrefTo } from '../../../place.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { CopiedField, QrCode } from '../../../ui/handover.js';
 import { Dialog } from '../../../ui/old-dialog.js';
-import { GroupSelect } from '../../gateway/tokens/grant-fields.js';
 import { isLocalAddress } from '../../home/issued/setup-text.js';
 
 const wallLinkTitle = () => t('Link for a wall screen', 'Link für einen Wandbildschirm');
@@ -111,7 +111,7 @@ function WallLinkForm({ locations, homeId, onCreated, onClose }: WallLinkFormPro
           ))}
         </select>
       </label>
-      {location !== ALL && <GroupSelect locationId={location} value={group} onChange={setGroup} />}
+      {location !== ALL && <GroupChoice locationId={location} value={group} onChange={setGroup} />}
       <label>
         {t(
           'Address of the gateway, as the screen reaches it',
