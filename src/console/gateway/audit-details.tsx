@@ -9,15 +9,14 @@ import { type Fact, Facts } from '../ui/bits.js';
 import { useLoaded } from '../ui/load.js';
 import { operationNames } from './connections.js';
 import { GrantsText, ROLES, useGroupNames } from './grants.js';
-import { Deleted, DeviceName, type Homes } from './named.js';
+import { Deleted, DeviceName, homeOf } from './named.js';
 
 interface AuditDetailsProps {
   readonly event: AuditEvent;
-  readonly homes: Homes;
 }
 
 /** Drawn once it is opened: names are read for it. */
-export function AuditDetails({ event, homes }: AuditDetailsProps) {
+export function AuditDetails({ event }: AuditDetailsProps) {
   const [isOpen, setOpen] = useState(false);
   const { id } = event;
   return (
@@ -25,17 +24,17 @@ export function AuditDetails({ event, homes }: AuditDetailsProps) {
       <summary aria-label={t(`Details of record ${id}`, `Einzelheiten des Eintrags ${id}`)}>
         {t('Details', 'Einzelheiten')}
       </summary>
-      {isOpen && <OpenDetails event={event} homes={homes} />}
+      {isOpen && <OpenDetails event={event} />}
     </details>
   );
 }
 
-function OpenDetails({ event, homes }: AuditDetailsProps) {
+function OpenDetails({ event }: AuditDetailsProps) {
   const { id, actor, resourceId, details } = event;
   const facts = Object.entries(details).map(
     ([key, detail]): Fact => [
       detailName(key),
-      <Detail key={key} name={key} detail={detail} event={event} homes={homes} />,
+      <Detail key={key} name={key} detail={detail} event={event} />,
     ],
   );
   return (
@@ -92,24 +91,24 @@ interface DetailProps extends AuditDetailsProps {
   readonly detail: AuditEvent['details'][string];
 }
 
-function Detail({ name, detail, event, homes }: DetailProps) {
+function Detail({ name, detail, event }: DetailProps) {
   if (detail === null) return <>–</>;
   if (typeof detail !== 'string') {
     const grants = detail.filter((one) => typeof one !== 'string');
-    return grants.length > 0 ? <Grants grants={grants} homes={homes} /> : detail.join(', ');
+    return grants.length > 0 ? <Grants grants={grants} /> : detail.join(', ');
   }
-  if (name === 'previousGrants') return <Grants grants={grantsIn(detail)} homes={homes} />;
+  if (name === 'previousGrants') return <Grants grants={grantsIn(detail)} />;
   if (/At$/.test(name)) return <time>{dateTime(detail)}</time>;
   if (/^(previous)?(location|group|room|device)Id$/i.test(name))
-    return <PlaceName name={name} id={detail} event={event} homes={homes} />;
+    return <PlaceName name={name} id={detail} event={event} />;
   const kind = KINDS.find((one) => one === detail);
   if (name === 'kind' && kind !== undefined) return <>{kindName(kind)}</>;
   if (/operation$/i.test(name)) return <>{operationNames()[detail] ?? detail}</>;
   return <>{detail}</>;
 }
 
-function Grants({ grants, homes }: { readonly grants: readonly Grant[]; readonly homes: Homes }) {
-  return <GrantsText grants={grants} homes={homes} groups={useGroupNames(grants, homes)} />;
+function Grants({ grants }: { readonly grants: readonly Grant[] }) {
+  return <GrantsText grants={grants} groups={useGroupNames(grants)} />;
 }
 
 /** Grants that a record has as text. */
@@ -130,17 +129,17 @@ interface PlaceNameProps extends AuditDetailsProps {
 }
 
 /** A home, group, room or device by its present name, which is read for it. */
-function PlaceName({ name, id, event, homes }: PlaceNameProps) {
-  const { kind, locationId } = placeOf(name, id, event, homes);
+function PlaceName({ name, id, event }: PlaceNameProps) {
+  const { kind, locationId } = placeOf(name, id, event);
   const part = useLoaded(() => getPart({ locationId, kind, id }), [locationId, kind, id]);
   if (part.failure !== undefined) return <Deleted id={id} />;
   if (part.data === undefined) return <code>{id}</code>;
   const present: unknown = JSON.parse(part.data.text);
   const text = String(recordOf(present)['name']);
-  return kind === 'device' ? <DeviceName id={id} name={text} homes={homes} /> : text;
+  return kind === 'device' ? <DeviceName id={id} name={text} /> : text;
 }
 
-function placeOf(name: string, id: string, event: AuditEvent, homes: Homes): Part {
+function placeOf(name: string, id: string, event: AuditEvent): Part {
   const kind = (['group', 'room', 'device'] as const).find((one) =>
     name.toLowerCase().includes(one),
   );
@@ -148,6 +147,6 @@ function placeOf(name: string, id: string, event: AuditEvent, homes: Homes): Par
   const { locationId, details } = event;
   // After a move the room is in the other home.
   const moved = /^previous/.test(name) ? undefined : details['locationId'];
-  const there = kind === 'device' ? homes.homeOf(id) : moved;
+  const there = kind === 'device' ? homeOf(id) : moved;
   return { kind, id, locationId: typeof there === 'string' ? there : (locationId ?? '') };
 }

@@ -9,15 +9,7 @@ import { Choice, Text } from '../ui/fields.js';
 import { List } from '../ui/list.js';
 import { useChange, useLoaded } from '../ui/load.js';
 import { AuditDetails } from './audit-details.js';
-import {
-  Deleted,
-  DeviceName,
-  HomeChoice,
-  type Homes,
-  homeHref,
-  PrincipalName,
-  useHomes,
-} from './named.js';
+import { Deleted, DeviceName, HomeChoice, homeHref, homeOf, PrincipalName } from './named.js';
 
 /** What the list is limited to; empty texts limit nothing. Times are those of the browser. */
 interface Filter {
@@ -46,23 +38,21 @@ const NO_FILTER: Filter = {
 
 export function Audit() {
   const [filter, setFilter] = useState(NO_FILTER);
-  const homes = useHomes();
   const change = (part: Partial<Filter>) => setFilter({ ...filter, ...part });
   return (
     <>
-      <Filters filter={filter} homes={homes} onChange={change} />
-      <Records key={JSON.stringify(filter)} filter={filter} homes={homes} onChange={change} />
+      <Filters filter={filter} onChange={change} />
+      <Records key={JSON.stringify(filter)} filter={filter} onChange={change} />
     </>
   );
 }
 
 interface PartProps {
   readonly filter: Filter;
-  readonly homes: Homes;
   readonly onChange: (part: Partial<Filter>) => void;
 }
 
-function Filters({ filter, homes, onChange }: PartProps) {
+function Filters({ filter, onChange }: PartProps) {
   const actions = Object.entries(actionNames()).toSorted(([, one], [, other]) =>
     one.localeCompare(other, language.value),
   );
@@ -76,7 +66,6 @@ function Filters({ filter, homes, onChange }: PartProps) {
           onChange={(action) => onChange({ action })}
         />
         <HomeChoice
-          homes={homes}
           value={filter.location}
           none={t('All homes', 'Alle Heime')}
           onChange={(location) => onChange({ location })}
@@ -127,7 +116,7 @@ function OnlyOne({ chosen, text, onEnd }: OnlyOneProps) {
   );
 }
 
-function Records({ filter, homes, onChange }: PartProps) {
+function Records({ filter, onChange }: PartProps) {
   const records = useLoaded(() => listAuditRecords(queryOf(filter)), []);
   const older = useChange();
   const { data } = records;
@@ -171,13 +160,10 @@ function Records({ filter, homes, onChange }: PartProps) {
       }
       columns={[
         [t('When', 'Wann'), ({ at }) => <time>{dateTime(at)}</time>],
-        [t('Who', 'Wer'), ({ actor }) => <Actor actor={actor} homes={homes} onChange={onChange} />],
+        [t('Who', 'Wer'), ({ actor }) => <Actor actor={actor} onChange={onChange} />],
         [t('What was done', 'Was getan wurde'), ({ action }) => actionNames()[action] ?? action],
-        [
-          t('To what', 'Woran'),
-          (event) => <Resource event={event} homes={homes} onChange={onChange} />,
-        ],
-        [t('Details', 'Einzelheiten'), (event) => <AuditDetails event={event} homes={homes} />],
+        [t('To what', 'Woran'), (event) => <Resource event={event} onChange={onChange} />],
+        [t('Details', 'Einzelheiten'), (event) => <AuditDetails event={event} />],
       ]}
     />
   );
@@ -204,16 +190,16 @@ function timeOf(typed: string): string | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
 }
 
-interface ActorProps extends Pick<PartProps, 'homes' | 'onChange'> {
+interface ActorProps extends Pick<PartProps, 'onChange'> {
   readonly actor: AuditEvent['actor'];
 }
 
-function Actor({ actor: { type, id, name, address }, homes, onChange }: ActorProps) {
+function Actor({ actor: { type, id, name, address }, onChange }: ActorProps) {
   const isPrincipal = (type === 'access-token' || type === 'device') && id !== null;
   return (
     <>
       {isPrincipal ? (
-        <PrincipalName type={type} id={id} name={name} homes={homes} />
+        <PrincipalName type={type} id={id} name={name} />
       ) : (
         (type === 'gateway' && t('The gateway', 'Das Gateway')) || t('Unknown', 'Unbekannt')
       )}
@@ -238,12 +224,12 @@ function OnlyThis({ name, onPress }: { readonly name: string; readonly onPress: 
   );
 }
 
-interface ResourceProps extends Pick<PartProps, 'homes' | 'onChange'> {
+interface ResourceProps extends Pick<PartProps, 'onChange'> {
   readonly event: AuditEvent;
 }
 
 /** What the action was on, and the home that it is in. */
-function Resource({ event, homes, onChange }: ResourceProps) {
+function Resource({ event, onChange }: ResourceProps) {
   const { locationId, locationName, resourceId, resourceName, details } = event;
   const before = typeof details['name'] === 'string' ? details['name'] : undefined;
   const name = resourceName ?? before ?? resourceId ?? '';
@@ -251,7 +237,7 @@ function Resource({ event, homes, onChange }: ResourceProps) {
     <>
       {resourceId !== null && (
         <>
-          <ResourceName event={event} id={resourceId} before={before} homes={homes} />{' '}
+          <ResourceName event={event} id={resourceId} before={before} />{' '}
           <OnlyThis name={name} onPress={() => onChange({ resource: { id: resourceId, name } })} />
         </>
       )}
@@ -273,10 +259,9 @@ interface ResourceNameProps {
   readonly id: string;
   /** The name in the record. */
   readonly before: string | undefined;
-  readonly homes: Homes;
 }
 
-function ResourceName({ event, id, before, homes }: ResourceNameProps) {
+function ResourceName({ event, id, before }: ResourceNameProps) {
   const { action, locationId, resourceName: name, details } = event;
   const kind = action.split('.')[0] ?? '';
   if (action === 'alarm.acknowledged' || action === 'alarm.resolved') {
@@ -290,7 +275,7 @@ function ResourceName({ event, id, before, homes }: ResourceNameProps) {
     const isNamed = !['bridge', 'output', 'fault', 'permission'].includes(kind);
     return isNamed ? <Deleted id={id} name={before} /> : <code>{id}</code>;
   }
-  if (homes.homeOf(id) !== undefined) return <DeviceName id={id} name={name} homes={homes} />;
+  if (homeOf(id) !== undefined) return <DeviceName id={id} name={name} />;
   if (kind === 'access-token') return <a href={hrefTo('/gateway/tokens')}>{name}</a>;
   return locationId === null ? name : <a href={homeHref(locationId)}>{name}</a>;
 }

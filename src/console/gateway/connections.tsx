@@ -15,15 +15,14 @@ import { TimeAgo } from '../ui/bits.js';
 import { List } from '../ui/list.js';
 import { REFRESHED, useLoaded } from '../ui/load.js';
 import { DENIED_DE } from './denied-words.js';
-import { type Homes, PrincipalName, useHomes } from './named.js';
+import { homeOf, knownHomes, PrincipalName } from './named.js';
 
 export function Connections() {
-  const homes = useHomes();
   return (
     <>
-      <Sessions homes={homes} />
-      <OpenConnections homes={homes} />
-      <Denied homes={homes} />
+      <Sessions />
+      <OpenConnections />
+      <Denied />
     </>
   );
 }
@@ -32,12 +31,8 @@ type Client = Pick<Connection, 'principal' | 'clientId' | 'name'>;
 
 const keyOf = ({ principal, clientId }: Client) => `${principal.id} ${clientId}`;
 
-interface ListProps {
-  readonly homes: Homes;
-}
-
 /** The persistent sessions with the largest backlogs. */
-function Sessions({ homes }: ListProps) {
+function Sessions() {
   const sessions = useLoaded(listSessions, [], REFRESHED);
   const { total = 0, sessions: rows } = sessions.data ?? {};
   return (
@@ -63,10 +58,7 @@ function Sessions({ homes }: ListProps) {
         )
       }
       columns={[
-        [
-          t('Who', 'Wer'),
-          ({ principal, name }) => <PrincipalName {...principal} name={name} homes={homes} />,
-        ],
+        [t('Who', 'Wer'), ({ principal, name }) => <PrincipalName {...principal} name={name} />],
         [t('Client id', 'Client-ID'), ({ clientId }) => <code>{clientId}</code>],
         [t('State', 'Zustand'), (session) => <SessionState session={session} />],
         [
@@ -101,7 +93,7 @@ function SessionState({ session }: { readonly session: StoredSession }) {
 }
 
 /** Who is connected now: as many pages as somebody has asked for. */
-function OpenConnections({ homes }: ListProps) {
+function OpenConnections() {
   const wantedPages = useRef(1);
   const connections = useLoaded(() => readConnections(wantedPages.current), [], REFRESHED);
   const { isPending, data } = connections;
@@ -133,10 +125,7 @@ function OpenConnections({ homes }: ListProps) {
         )
       }
       columns={[
-        [
-          t('Who', 'Wer'),
-          ({ principal, name }) => <PrincipalName {...principal} name={name} homes={homes} />,
-        ],
+        [t('Who', 'Wer'), ({ principal, name }) => <PrincipalName {...principal} name={name} />],
         [t('Client id', 'Client-ID'), ({ clientId }) => <code>{clientId}</code>],
         [t('Address', 'Adresse'), ({ address }) => <code>{address}</code>],
         [t('Since', 'Seit'), ({ since }) => <TimeAgo at={since} />],
@@ -198,7 +187,7 @@ export const operationNames = (): Readonly<Record<string, string>> => ({
 });
 
 /** What was denied over MQTT, and why clients could not connect. */
-function Denied({ homes }: ListProps) {
+function Denied() {
   const denied = useLoaded(listDeniedConnections, [], REFRESHED);
   return (
     <List
@@ -219,7 +208,7 @@ function Denied({ homes }: ListProps) {
         [t('When', 'Wann'), ({ at }) => <TimeAgo at={at} />],
         [t('Address', 'Adresse'), ({ address }) => <code>{address}</code>],
         [t('Client id', 'Client-ID'), ({ clientId }) => <code>{clientId}</code>],
-        [t('User name', 'Benutzername'), (row) => <UserName denied={row} homes={homes} />],
+        [t('User name', 'Benutzername'), (row) => <UserName {...row} />],
         [t('What', 'Was'), ({ operation }) => operationNames()[operation]],
         [t('Reason', 'Grund'), reasonOf],
         [t('Topic', 'Topic'), ({ topic }) => topic !== null && <code>{topic}</code>],
@@ -232,15 +221,11 @@ function reasonOf({ code, detail }: DeniedConnection): string {
   return (language.value === 'de' && DENIED_DE[code]) || detail;
 }
 
-interface UserNameProps extends ListProps {
-  readonly denied: DeniedConnection;
-}
-
 /** The device or token that is meant; one that does not exist may never have done so. */
-function UserName({ denied: { username, name }, homes }: UserNameProps) {
+function UserName({ username, name }: Pick<DeniedConnection, 'username' | 'name'>) {
   if (username === null) return null;
   if (name === null) return <code>{username}</code>;
-  if (homes.loaded.data === undefined) return <>{name}</>;
-  const type = homes.homeOf(username) === undefined ? 'access-token' : 'device';
-  return <PrincipalName type={type} id={username} name={name} homes={homes} />;
+  if (knownHomes() === undefined) return <>{name}</>;
+  const type = homeOf(username) === undefined ? 'access-token' : 'device';
+  return <PrincipalName type={type} id={username} name={name} />;
 }

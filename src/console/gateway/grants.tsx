@@ -5,7 +5,7 @@ import { type Grant, listGroups } from '../api.js';
 import { t } from '../language.js';
 import { Choice, type Option } from '../ui/fields.js';
 import { useLoaded } from '../ui/load.js';
-import { Deleted, HomeChoice, HomeName, type Homes } from './named.js';
+import { Deleted, HomeChoice, HomeName, knownHomes } from './named.js';
 
 type Role = Grant['role'];
 
@@ -41,11 +41,11 @@ export const ROLES: readonly Role[] = ['viewer', 'responder', 'manager', 'admin'
 type GroupNames = ReadonlyMap<string, string> | undefined;
 
 /** The names of the groups in the grants: their homes are read once, however many grants are in them. */
-export function useGroupNames(grants: readonly Grant[], homes: Homes): GroupNames {
+export function useGroupNames(grants: readonly Grant[]): GroupNames {
   const wanted = new Set(
     grants.flatMap(({ location, group }) => (group === undefined ? [] : [location])),
   );
-  const ids = [...wanted].filter((id) => homes.nameOf(id) !== undefined).sort();
+  const ids = [...wanted].filter((id) => knownHomes()?.has(id)).sort();
   const read = () => Promise.all(ids.map((locationId) => listGroups({ locationId })));
   const { data } = useLoaded(read, [ids.join()]);
   return data && new Map(data.flat().map(({ id, name }) => [id, name]));
@@ -53,22 +53,17 @@ export function useGroupNames(grants: readonly Grant[], homes: Homes): GroupName
 
 interface GrantsTextProps {
   readonly grants: readonly Grant[];
-  readonly homes: Homes;
   readonly groups: GroupNames;
 }
 
 /** Grants in words. */
-export function GrantsText({ grants, homes, groups }: GrantsTextProps) {
+export function GrantsText({ grants, groups }: GrantsTextProps) {
   return (
     <ul class="plain">
       {grants.map(({ location, group, role }) => (
         <li key={`${location} ${group} ${role}`}>
           {roleNames()[role]}:{' '}
-          {location === '*' ? (
-            t('All homes', 'Alle Heime')
-          ) : (
-            <HomeName id={location} homes={homes} />
-          )}
+          {location === '*' ? t('All homes', 'Alle Heime') : <HomeName id={location} />}
           {group !== undefined && (
             <>
               , {t('group', 'Gruppe')}{' '}
@@ -93,12 +88,11 @@ interface NumberedGrant {
 
 interface GrantListProps {
   readonly initial: readonly Grant[];
-  readonly homes: Homes;
-  readonly onChange: (grants: readonly Grant[]) => void;
+  readonly onChange: (grants: Grant[]) => void;
 }
 
 /** The fields of one grant or of several. */
-export function GrantList({ initial, homes, onChange }: GrantListProps) {
+export function GrantList({ initial, onChange }: GrantListProps) {
   const [list, setList] = useState<readonly NumberedGrant[]>(
     initial.map((grant, number) => ({ number, grant })),
   );
@@ -114,7 +108,6 @@ export function GrantList({ initial, homes, onChange }: GrantListProps) {
           <legend>{t(`Grant ${index + 1}`, `Recht ${index + 1}`)}</legend>
           <GrantFields
             grant={grant}
-            homes={homes}
             onChange={(changed) =>
               change(list.map((one) => (one.number === number ? { number, grant: changed } : one)))
             }
@@ -141,18 +134,16 @@ export const LEAST: Grant = { location: '*', role: 'viewer' };
 
 interface GrantFieldsProps {
   readonly grant: Grant;
-  readonly homes: Homes;
   readonly onChange: (grant: Grant) => void;
 }
 
-function GrantFields({ grant, homes, onChange }: GrantFieldsProps) {
+function GrantFields({ grant, onChange }: GrantFieldsProps) {
   const { location, group, role } = grant;
   const isEverywhere = location === '*';
   const roles = ROLES.filter((one) => one !== 'admin' || isEverywhere);
   return (
     <>
       <HomeChoice
-        homes={homes}
         value={isEverywhere ? '' : location}
         none={t('All homes', 'Alle Heime')}
         onChange={(chosen) => {

@@ -4,33 +4,41 @@
  * The gateway's answers have the present names. What has none any more is called deleted, with its id.
  */
 
-import { useMemo } from 'preact/hooks';
+import { computed, signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { type Location, listLocations } from '../api.js';
 import { language, t } from '../language.js';
 import { hrefTo } from '../place.js';
-import { FailureText } from '../ui/bits.js';
-import { Choice, type Option } from '../ui/fields.js';
+import { Choice } from '../ui/fields.js';
 import { type Loaded, useLoaded } from '../ui/load.js';
 
-/** The homes, and in which of them a device is. */
-export interface Homes {
-  readonly loaded: Loaded<Location[]>;
-  readonly nameOf: (locationId: string) => string | undefined;
-  readonly homeOf: (deviceId: string) => string | undefined;
+const homes = signal<readonly Location[] | undefined>(undefined);
+const names = computed(() => new Map(homes.value?.map(({ id, name }) => [id, name])));
+const places = computed(
+  () =>
+    new Map(homes.value?.flatMap(({ id, devices }) => devices.map((one) => [one, id] as const))),
+);
+
+/** Reads the homes for all parts of this page. */
+export function useHomes(path: string): Loaded<Location[]> {
+  const loaded = useLoaded(listLocations, [path]);
+  useEffect(() => {
+    homes.value = loaded.data ?? homes.peek();
+  }, [loaded.data]);
+  return loaded;
 }
 
-export function useHomes(): Homes {
-  const loaded = useLoaded(listLocations, []);
-  return useMemo(() => {
-    const homes = loaded.data ?? [];
-    const names = new Map(homes.map(({ id, name }) => [id, name]));
-    const places = new Map(homes.flatMap(({ id, devices }) => devices.map((one) => [one, id])));
-    return { loaded, nameOf: (id) => names.get(id), homeOf: (id) => places.get(id) };
-  }, [loaded.data, loaded.failure]);
+/** The homes by their names; undefined until they are read. */
+export function knownHomes(): ReadonlyMap<string, string> | undefined {
+  return homes.value && names.value;
+}
+
+/** The home in which a device is. */
+export function homeOf(deviceId: string): string | undefined {
+  return places.value.get(deviceId);
 }
 
 interface HomeChoiceProps {
-  readonly homes: Homes;
   /** The id of a home; empty for none. */
   readonly value: string;
   /** What no home means. */
@@ -39,19 +47,17 @@ interface HomeChoiceProps {
 }
 
 /** Chooses a home. */
-export function HomeChoice({ homes: { loaded }, value, none, onChange }: HomeChoiceProps) {
-  const options = (loaded.data ?? []).map(({ id, name }): Option<string> => [id, name]);
-  options.sort(([, one], [, other]) => one.localeCompare(other, language.value));
+export function HomeChoice({ value, none, onChange }: HomeChoiceProps) {
+  const options = [...names.value].sort(([, one], [, other]) =>
+    one.localeCompare(other, language.value),
+  );
   return (
-    <>
-      <Choice
-        label={t('Home', 'Heim')}
-        value={value}
-        options={[['', none], ...options]}
-        onChange={onChange}
-      />
-      <FailureText failure={loaded.failure} onRetry={loaded.again} />
-    </>
+    <Choice
+      label={t('Home', 'Heim')}
+      value={value}
+      options={[['', none], ...options]}
+      onChange={onChange}
+    />
   );
 }
 
@@ -62,9 +68,9 @@ export function homeHref(locationId: string, deviceId?: string): string {
 }
 
 /** The name of a home. */
-export function HomeName({ id, homes }: { readonly id: string; readonly homes: Homes }) {
-  if (homes.loaded.data === undefined) return <code>{id}</code>;
-  const name = homes.nameOf(id);
+export function HomeName({ id }: { readonly id: string }) {
+  if (homes.value === undefined) return <code>{id}</code>;
+  const name = names.value.get(id);
   return name === undefined ? <Deleted id={id} /> : name;
 }
 
@@ -72,13 +78,12 @@ interface DeviceNameProps {
   readonly id: string;
   /** Null if there is no such device any more. */
   readonly name: string | null;
-  readonly homes: Homes;
 }
 
 /** A device by its name, which leads to its page. */
-export function DeviceName({ id, name, homes }: DeviceNameProps) {
+export function DeviceName({ id, name }: DeviceNameProps) {
   if (name === null) return <Deleted id={id} />;
-  const locationId = homes.homeOf(id);
+  const locationId = homeOf(id);
   return locationId === undefined ? name : <a href={homeHref(locationId, id)}>{name}</a>;
 }
 
@@ -98,13 +103,13 @@ interface PrincipalNameProps extends DeviceNameProps {
 }
 
 /** A device, with its home, or an access token. */
-export function PrincipalName({ type, id, name, homes }: PrincipalNameProps) {
+export function PrincipalName({ type, id, name }: PrincipalNameProps) {
   if (id === ADMIN_ID) return <>{t('Administrator (admin.token)', 'Verwaltung (admin.token)')}</>;
   if (type === 'device') {
-    const home = homes.nameOf(homes.homeOf(id) ?? '');
+    const home = names.value.get(homeOf(id) ?? '');
     return (
       <>
-        {t('Device', 'Gerät')} <DeviceName id={id} name={name} homes={homes} />
+        {t('Device', 'Gerät')} <DeviceName id={id} name={name} />
         {home !== undefined && <span class="hint">, {home}</span>}
       </>
     );

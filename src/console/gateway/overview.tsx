@@ -9,14 +9,13 @@ import { hrefTo } from '../place.js';
 import { ownValues } from '../request.js';
 import { FailureText } from '../ui/bits.js';
 import { useChange, useLoaded } from '../ui/load.js';
-import { type Homes, homeHref, useHomes } from './named.js';
+import { homeHref, homeOf } from './named.js';
 import { RejectedPublishes } from './rejected.js';
 import { UnknownDevice } from './unknown-device.js';
 
 const ON_STATUS = { onTopic: /^gateway\/status$/ };
 
 export function Overview() {
-  const homes = useHomes();
   // The gateway writes the words, and may have new faults as soon as it is away.
   const dependencies = [language.value, live.state.value === 'lost'];
   const { data: faults, failure, again } = useLoaded(listFaults, dependencies, ON_STATUS);
@@ -38,13 +37,13 @@ export function Overview() {
           ) : (
             <ul class="gateway-faults plain">
               {grouped(faults).map((group) => (
-                <FaultGroup key={group.advice} group={group} homes={homes} />
+                <FaultGroup key={group.advice} group={group} />
               ))}
             </ul>
           )}
         </>
       )}
-      <RejectedPublishes homes={homes} />
+      <RejectedPublishes />
     </>
   );
 }
@@ -101,10 +100,9 @@ function grouped(faults: readonly AdvisedFault[]): FaultGroup[] {
 
 interface FaultGroupProps {
   readonly group: FaultGroup;
-  readonly homes: Homes;
 }
 
-function FaultGroup({ group, homes }: FaultGroupProps) {
+function FaultGroup({ group }: FaultGroupProps) {
   const { code, advice, acknowledgeable, problems } = group;
   return (
     <li class="card">
@@ -114,12 +112,12 @@ function FaultGroup({ group, homes }: FaultGroupProps) {
           {code === 'unknown-device' ? (
             problem.subjects.map((subject) => (
               <p key={subject.id} class="row">
-                <SubjectName subject={subject} homes={homes} />
-                <UnknownDevice id={subject.id} homes={homes} />
+                <SubjectName subject={subject} />
+                <UnknownDevice id={subject.id} />
               </p>
             ))
           ) : (
-            <Subjects problem={problem} homes={homes} />
+            <Subjects problem={problem} />
           )}
         </Fragment>
       ))}
@@ -143,11 +141,10 @@ const FIRST_NAMES = 6;
 
 interface SubjectsProps {
   readonly problem: Problem;
-  readonly homes: Homes;
 }
 
 /** “20 devices: Bed 1, Bed 2, and 18 more” */
-function Subjects({ problem: { subjects, more }, homes }: SubjectsProps) {
+function Subjects({ problem: { subjects, more } }: SubjectsProps) {
   const [isWhole, setWhole] = useState(false);
   const [first] = subjects;
   if (first === undefined) return null;
@@ -162,7 +159,7 @@ function Subjects({ problem: { subjects, more }, homes }: SubjectsProps) {
         <Fragment key={`${subject.type} ${subject.id}`}>
           {index > 0 && ', '}
           {total === 1 && `${subjectNames()[first.type]?.[0] ?? ''} `}
-          <SubjectName subject={subject} homes={homes} />
+          <SubjectName subject={subject} />
         </Fragment>
       ))}
       {hidden > 0 && (
@@ -195,13 +192,12 @@ export const subjectNames = (): Readonly<
 
 interface SubjectNameProps {
   readonly subject: Subject;
-  readonly homes: Homes;
 }
 
 /** The name of what a fault is about; it leads to where one finds more about it. */
-function SubjectName({ subject, homes }: SubjectNameProps) {
+function SubjectName({ subject }: SubjectNameProps) {
   const { name, via } = subject;
-  const href = hrefOf(subject, homes);
+  const href = hrefOf(subject);
   return (
     <span>
       {href === undefined ? name : <a href={href}>{name}</a>}
@@ -210,8 +206,8 @@ function SubjectName({ subject, homes }: SubjectNameProps) {
   );
 }
 
-function hrefOf({ type, id }: Subject, homes: Homes): string | undefined {
-  const locationId = homes.homeOf(id);
+function hrefOf({ type, id }: Subject): string | undefined {
+  const locationId = homeOf(id);
   const parts: Readonly<Record<string, string>> = {
     'access-token': 'tokens',
     bridge: 'bridges',

@@ -6,10 +6,12 @@
 import { t } from '../language.js';
 import { hrefTo, place } from '../place.js';
 import { session } from '../session.js';
+import { FailureText } from '../ui/bits.js';
 import { Audit } from './audit.js';
 import { Connections } from './connections.js';
 import { Bridges, Webhooks } from './destinations.js';
 import './gateway.css';
+import { useHomes } from './named.js';
 import { Overview } from './overview.js';
 import { Tokens } from './tokens.js';
 
@@ -42,6 +44,7 @@ export function GatewayPage() {
 
 function Parts() {
   const { path } = place.value;
+  const homes = useHomes(path);
   const shown = parts().find((part) => part.path === path);
   return (
     <>
@@ -56,6 +59,7 @@ function Parts() {
           </a>
         ))}
       </nav>
+      <FailureText failure={homes.failure} onRetry={homes.again} />
       {shown === undefined ? (
         <p>{t('There is no such part of the page.', 'Diesen Teil der Seite gibt es nicht.')}</p>
       ) : (

@@ -6,7 +6,7 @@ import { t } from '../language.js';
 import { TimeAgo } from '../ui/bits.js';
 import { List } from '../ui/list.js';
 import { REFRESHED, useLoaded } from '../ui/load.js';
-import { DeviceName, HomeChoice, type Homes, Payload } from './named.js';
+import { DeviceName, HomeChoice, knownHomes, Payload } from './named.js';
 
 /** Why a publish could not be used: `INVALID_PUBLISH_REASONS` of the gateway. */
 export const reasonTexts = (): Readonly<Record<string, string>> => ({
@@ -54,11 +54,11 @@ export const reasonTexts = (): Readonly<Record<string, string>> => ({
   ),
 });
 
-export function RejectedPublishes({ homes }: { readonly homes: Homes }) {
+export function RejectedPublishes() {
   const [chosen, setChosen] = useState('');
-  const [only, ...others] = homes.loaded.data ?? [];
+  const [only, ...others] = knownHomes()?.keys() ?? [];
   // Where there is one home, nobody needs to choose it.
-  const locationId = chosen === '' && others.length === 0 ? (only?.id ?? '') : chosen;
+  const locationId = chosen === '' && others.length === 0 ? (only ?? '') : chosen;
   const isChosen = locationId !== '';
   const publishes = useLoaded<RejectedPublish[]>(
     async () => (isChosen ? listRejectedPublishes({ locationId }) : []),
@@ -83,7 +83,6 @@ export function RejectedPublishes({ homes }: { readonly homes: Homes }) {
       empty={isChosen ? t('None were rejected.', 'Keine waren unbrauchbar.') : ''}
       tools={
         <HomeChoice
-          homes={homes}
           value={locationId}
           none={t('Choose a home', 'Heim auswählen')}
           onChange={setChosen}
@@ -94,7 +93,7 @@ export function RejectedPublishes({ homes }: { readonly homes: Homes }) {
         [
           t('Device', 'Gerät'),
           ({ deviceId: id }) =>
-            devices.data !== undefined && <DeviceName id={id} name={nameOf(id)} homes={homes} />,
+            devices.data !== undefined && <DeviceName id={id} name={nameOf(id)} />,
         ],
         [t('Reason', 'Grund'), ({ reason }) => reasonTexts()[reason] ?? reason],
         [t('Topic', 'Topic'), ({ topic }) => <code>{topic}</code>],

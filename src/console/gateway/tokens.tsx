@@ -1,5 +1,6 @@
 /** The access tokens: who has one, what it may do, and their creation, change, renewal and end. */
 
+import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import {
   type AccessToken,
@@ -19,15 +20,13 @@ import { CopiedField, CopiedText } from '../ui/handover.js';
 import { List } from '../ui/list.js';
 import { useLoaded } from '../ui/load.js';
 import { GrantList, GrantsText, LEAST, useGroupNames } from './grants.js';
-import { useHomes } from './named.js';
 import { SignInLink } from './sign-in-link.js';
 
 const ON_RETURN = { onReturn: true };
 
 export function Tokens() {
-  const homes = useHomes();
   const tokens = useLoaded(listAccessTokens, [], ON_RETURN);
-  const groups = useGroupNames(tokens.data?.flatMap(({ grants }) => grants) ?? [], homes);
+  const groups = useGroupNames(tokens.data?.flatMap(({ grants }) => grants) ?? []);
   return (
     <List
       title={t('Access tokens', 'Zugangstokens')}
@@ -44,17 +43,14 @@ export function Tokens() {
         <button
           type="button"
           class="primary"
-          onClick={() => openDialog(<NewToken onDone={tokens.again} />)}
+          onClick={() => openDialog(<EditToken onDone={tokens.again} />)}
         >
           {newTitle()}
         </button>
       }
       columns={[
         [t('Name', 'Name'), (token) => <NameAndId token={token} />],
-        [
-          t('May', 'Darf'),
-          ({ grants }) => <GrantsText grants={grants} homes={homes} groups={groups} />,
-        ],
+        [t('May', 'Darf'), ({ grants }) => <GrantsText grants={grants} groups={groups} />],
         [t('Created', 'Angelegt'), ({ createdAt }) => dateTime(createdAt)],
         [
           t('Last used', 'Zuletzt benutzt'),
@@ -105,97 +101,62 @@ const changeTitle = (name: string) => t(`Change ${name}`, `${name} ändern`);
 const renewTitle = (name: string) => t(`Renew ${name}`, `${name} erneuern`);
 const revokeTitle = (name: string) => t(`Revoke ${name}`, `${name} widerrufen`);
 
-function Actions({ token, onDone }: OfToken) {
-  const { name } = token;
+function Actions(of: OfToken) {
+  const { name } = of.token;
+  const button = (text: string, title: string, dialog: VNode, look = '') => (
+    <button type="button" class={look} aria-label={title} onClick={() => openDialog(dialog)}>
+      {text}
+    </button>
+  );
   return (
     <span class="row">
-      <button
-        type="button"
-        aria-label={changeTitle(name)}
-        onClick={() => openDialog(<ChangeToken token={token} onDone={onDone} />)}
-      >
-        {t('Change', 'Ändern')}
-      </button>
-      <button
-        type="button"
-        aria-label={renewTitle(name)}
-        onClick={() => openDialog(<RenewToken token={token} onDone={onDone} />)}
-      >
-        {t('Renew', 'Erneuern')}
-      </button>
-      <button
-        type="button"
-        class="danger"
-        aria-label={revokeTitle(name)}
-        onClick={() => openDialog(<RevokeToken token={token} onDone={onDone} />)}
-      >
-        {t('Revoke', 'Widerrufen')}
-      </button>
+      {button(t('Change', 'Ändern'), changeTitle(name), <EditToken {...of} />)}
+      {button(t('Renew', 'Erneuern'), renewTitle(name), <RenewToken {...of} />)}
+      {button(t('Revoke', 'Widerrufen'), revokeTitle(name), <RevokeToken {...of} />, 'danger')}
     </span>
   );
 }
 
-function NewToken({ onDone }: Pick<OfToken, 'onDone'>) {
-  const { fields, body } = useTokenFields();
-  return (
-    <ChangeDialog
-      title={newTitle()}
-      submit={t('Create', 'Anlegen')}
-      request={() => createAccessToken(body())}
-      onDone={(made) => {
-        onDone();
-        openDialog(<IssuedToken issued={made} />);
-      }}
-    >
-      {fields}
-    </ChangeDialog>
-  );
-}
-
-function ChangeToken({ token, onDone }: OfToken) {
-  const { fields, body } = useTokenFields(token);
-  return (
-    <ChangeDialog
-      title={changeTitle(token.name)}
-      submit={t('Save', 'Speichern')}
-      request={() => updateAccessToken({ tokenId: token.id }, body())}
-      onDone={onDone}
-    >
-      {fields}
-    </ChangeDialog>
-  );
-}
-
-/** The fields of a token, filled with what it has, and what is to be sent. */
-function useTokenFields(token?: AccessToken) {
-  const homes = useHomes();
+/** Creates a token, or changes one. */
+function EditToken({ token, onDone }: Partial<Pick<OfToken, 'token'>> & Pick<OfToken, 'onDone'>) {
   const [name, setName] = useState(token?.name ?? '');
   const [grants, setGrants] = useState(token?.grants ?? [LEAST]);
   const endsAt = token?.expiresAt ?? null;
-  const [end, setEnd] = useState(endsAt === null ? '' : localTime(endsAt));
-  const fields = (
-    <>
+  const [end, setEnd] = useState(localTime(endsAt));
+  // The field has no seconds: an end that nobody has touched must not change.
+  const expiresAt = () =>
+    end === localTime(endsAt) ? endsAt : end === '' ? null : new Date(end).toISOString();
+  const send = async () => {
+    const body = { name, grants, expiresAt: expiresAt() };
+    if (token === undefined) return createAccessToken(body);
+    await updateAccessToken({ tokenId: token.id }, body);
+    return undefined;
+  };
+  return (
+    <ChangeDialog
+      title={token === undefined ? newTitle() : changeTitle(token.name)}
+      submit={token === undefined ? t('Create', 'Anlegen') : t('Save', 'Speichern')}
+      request={send}
+      onDone={(issued) => {
+        onDone();
+        if (issued !== undefined) openDialog(<IssuedToken issued={issued} />);
+      }}
+    >
       <NameText value={name} onChange={setName} />
-      <GrantList initial={grants} homes={homes} onChange={(changed) => setGrants([...changed])} />
+      <GrantList initial={grants} onChange={setGrants} />
       <Text
         label={t('Ends at (empty: never)', 'Endet am (leer: nie)')}
         type="datetime-local"
         value={end}
         onChange={setEnd}
       />
-    </>
+    </ChangeDialog>
   );
-  const body = () => {
-    // The field has no seconds: an end that nobody has touched must not change.
-    const isKept = endsAt !== null && end === localTime(endsAt);
-    const expiresAt = end === '' ? null : new Date(end).toISOString();
-    return { name, grants, expiresAt: isKept ? endsAt : expiresAt };
-  };
-  return { fields, body };
 }
 
-/** A time as a field shows it: in the browser's time zone, without seconds. */
-function localTime(at: string): string {
+/** A time as a field shows it: in the browser's time zone, without seconds; empty for none. */
+function localTime(at: string | null): string {
+  if (at === null) return '';
   const time = new Date(at);
   time.setMinutes(time.getMinutes() - time.getTimezoneOffset());
   return time.toISOString().slice(0, 16);

@@ -6,7 +6,7 @@ import { t } from '../language.js';
 import { ChangeDialog, openDialog } from '../ui/dialog.js';
 import { NameText } from '../ui/fields.js';
 import { CopiedText } from '../ui/handover.js';
-import { HomeChoice, type Homes } from './named.js';
+import { HomeChoice } from './named.js';
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
@@ -15,17 +15,16 @@ const title = () => t('Create this device', 'Dieses Gerät anlegen');
 interface UnknownDeviceProps {
   /** The device part of the hub's topic: an id, or a friendly name. */
   readonly id: string;
-  readonly homes: Homes;
 }
 
 /** The button; after a device got an id of its own, the topic that the hub must be told. */
-export function UnknownDevice({ id, homes }: UnknownDeviceProps) {
+export function UnknownDevice({ id }: UnknownDeviceProps) {
   const [created, setCreated] = useState<string>();
   if (created === undefined) {
     return (
       <button
         type="button"
-        onClick={() => openDialog(<CreateDevice id={id} homes={homes} onCreated={setCreated} />)}
+        onClick={() => openDialog(<CreateDevice id={id} onCreated={setCreated} />)}
       >
         {title()}
       </button>
@@ -49,7 +48,7 @@ interface CreateDeviceProps extends UnknownDeviceProps {
   readonly onCreated: (deviceId: string) => void;
 }
 
-function CreateDevice({ id, homes, onCreated }: CreateDeviceProps) {
+function CreateDevice({ id, onCreated }: CreateDeviceProps) {
   const isId = UUID.test(id);
   const [name, setName] = useState(isId ? '' : id);
   const [locationId, setLocationId] = useState('');
@@ -66,7 +65,6 @@ function CreateDevice({ id, homes, onCreated }: CreateDeviceProps) {
     >
       <NameText value={name} onChange={setName} />
       <HomeChoice
-        homes={homes}
         value={locationId}
         none={t('Choose a home', 'Heim auswählen')}
         onChange={setLocationId}
