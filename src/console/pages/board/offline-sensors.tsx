@@ -1,10 +1,8 @@
 import { useEffect } from 'preact/hooks';
 import { useConsole } from '../../console-parts.js';
+import { presenceNow, useHome } from '../../home/home.js';
 import { t } from '../../language.js';
 import { hrefTo } from '../../place.js';
-import { useHome } from '../home/home-data.js';
-import { isOnline } from '../home/online-state.js';
-import { usePresence } from '../home/presence.js';
 import { andMore } from './alarms/alarm-title.js';
 
 /** No message reports that a device or a room was created, renamed or deleted. */
@@ -22,8 +20,7 @@ interface OfflineSensorsProps {
 /** The offline sensors of a home, by name and room: no alarm can come from them. */
 export function OfflineSensors({ locationId, hasHome, isKiosk }: OfflineSensorsProps) {
   const { session } = useConsole();
-  const presence = usePresence(locationId);
-  const { data: home, failure, again } = useHome(locationId, presence);
+  const { data: home, failure, again } = useHome(locationId);
   useEffect(() => {
     const timer = setInterval(again, failure === undefined ? READ_AGAIN_MS : RETRY_MS);
     return () => clearInterval(timer);
@@ -39,10 +36,8 @@ export function OfflineSensors({ locationId, hasHome, isKiosk }: OfflineSensorsP
     );
   }
   // A sensor that was never heard is not mounted yet.
-  const mounted = home.devices.filter((device) => {
-    return device.lastSeenAt !== null || isOnline(device, presence);
-  });
-  const offline = mounted.filter((device) => !isOnline(device, presence));
+  const mounted = home.devices.filter((device) => presenceNow(device).state !== 'never');
+  const offline = mounted.filter((device) => presenceNow(device).state === 'offline');
   if (offline.length === 0) return null;
   const rooms = new Map(home.rooms.map(({ id, name }) => [id, name]));
   const names = offline.slice(0, MAX_NAMED).map(({ name, roomId }) => {

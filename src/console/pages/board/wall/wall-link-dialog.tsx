@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import { createAccessToken, type Location } from '../../../api.js';
+import { isLocalAddress } from '../../../home/issue.js';
 import { t } from '../../../language.js';
 import { hrefTo } from '../../../place.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
 import { CopiedField, QrCode } from '../../../ui/handover.js';
 import { Dialog } from '../../../ui/old-dialog.js';
 import { GroupSelect } from '../../gateway/tokens/grant-fields.js';
-import { isLocalAddress } from '../../home/issued/setup-text.js';
 
 const wallLinkTitle = () => t('Link for a wall screen', 'Link für einen Wandbildschirm');
 

@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks';
 import { createDevice } from '../../../api.js';
 import { t } from '../../../language.js';
 import { ChangeDialog } from '../../../ui/change-dialog.js';
+import { NameText } from '../../../ui/fields.js';
 import { CopiedText } from '../../../ui/handover.js';
-import { NameField } from '../../home/fields.js';
 import { LocationSelect } from '../location-select.js';
 
 const createTitle = () => t('Create this device', 'Dieses Gerät anlegen');
@@ -54,7 +54,7 @@ export function UnknownDevice({ id }: UnknownDeviceProps) {
           }}
           onClose={() => setIsOpen(false)}
         >
-          <NameField value={name} onInput={setName} />
+          <NameText value={name} onChange={setName} />
           <LocationSelect
             value={locationId}
             none={t('Choose a home', 'Heim auswählen')}

@@ -1,12 +1,14 @@
-import { createDevice, moveDevice, replaceDeviceSecret } from '../../../api.js';
-import { type Failure, failureOf } from '../../../request.js';
+/** A new device with its secret: made once however often it is tried, and the text of its QR code. */
+
+import { createDevice, moveDevice, type Named, replaceDeviceSecret } from '../api.js';
+import { type Failure, failureOf, ownValues } from '../request.js';
 
 /** A device to create. */
 interface WantedDevice {
   /** Generated here, so that the same request can be sent again if its answer is lost. */
   readonly id: string;
   readonly name: string;
-  readonly room: { readonly id: string; readonly name: string } | undefined;
+  readonly room: Named | undefined;
 }
 
 /** A device with its secret, which is shown only once. */
@@ -30,14 +32,14 @@ export async function issueDevice(
   { id, name, room }: WantedDevice,
 ): Promise<IssuedDevice> {
   const secret = await createdSecret(locationId, id, name);
-  const issued = { id, name, secret };
-  if (room === undefined) return { ...issued, roomName: undefined, moveFailure: undefined };
+  const issued = { id, name, secret, roomName: room?.name, moveFailure: undefined };
+  if (room === undefined) return issued;
   try {
     await moveDevice({ locationId, deviceId: id }, { targetRoomId: room.id });
   } catch (error) {
     return { ...issued, roomName: undefined, moveFailure: failureOf(error) };
   }
-  return { ...issued, roomName: room.name, moveFailure: undefined };
+  return issued;
 }
 
 async function createdSecret(locationId: string, id: string, name: string): Promise<string> {
@@ -60,4 +62,38 @@ export function newDeviceId(): string {
   }).map((byte) => byte.toString(16).padStart(2, '0'));
   const part = (from: number, to: number) => hex.slice(from, to).join('');
   return [part(0, 4), part(4, 6), part(6, 8), part(8, 10), part(10, 16)].join('-');
+}
+
+/** Where devices reach the gateway, as typed: a host and a port. */
+const HOST_AND_PORT = /^(?<host>\[[^\]]+\]|[^:]+):(?<port>\d{1,5})$/;
+
+/** Where a device reaches the gateway. */
+export interface MqttAddress {
+  readonly host: string;
+  readonly mqttPort: number;
+  readonly tls: boolean;
+}
+
+/** Reads an address as typed: a host, or a host and a port; without one it is the gateway's own. */
+export function mqttAddress(typed: string, tls: boolean): MqttAddress {
+  const trimmed = typed.trim();
+  const { host = trimmed, port } = HOST_AND_PORT.exec(trimmed)?.groups ?? {};
+  const { ports } = ownValues();
+  const own = tls ? ports.tls : ports.plain;
+  return { host, mqttPort: port === undefined ? own : Number(port), tls };
+}
+
+interface Setup extends MqttAddress {
+  readonly deviceId: string;
+  readonly secret: string;
+}
+
+/** The text of a device's QR code: a JSON object with everything that the device needs to connect. */
+export function setupText({ host, mqttPort, tls, deviceId, secret }: Setup): string {
+  return JSON.stringify({ host, mqttPort, tls, deviceId, secret });
+}
+
+/** Whether the name is a loopback name or address, which leads every machine to itself. */
+export function isLocalAddress(address: string): boolean {
+  return /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/.test(address.trim());
 }

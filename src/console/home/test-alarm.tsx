@@ -1,17 +1,18 @@
+/** Sends an alarm as a device would, marked as a test. */
+
 import { useState } from 'preact/hooks';
-import { type Device, raiseTestAlarm } from '../../../api.js';
-import { KINDS, type Kind, kindName, kindOf } from '../../../kinds.js';
-import { t } from '../../../language.js';
-import { ChangeDialog } from '../../../ui/change-dialog.js';
+import { type Device, raiseTestAlarm } from '../api.js';
+import { KINDS, type Kind, kindName } from '../kinds.js';
+import { t } from '../language.js';
+import { ChangeDialog } from '../ui/dialog.js';
+import { Choice } from '../ui/fields.js';
 
 interface TestAlarmDialogProps {
-  readonly device: Device;
+  readonly device: Pick<Device, 'id' | 'name' | 'locationId'>;
   readonly onDone: (said: string) => void;
-  readonly onClose: () => void;
 }
 
-/** Sends an alarm as the device would, marked as a test. */
-export function TestAlarmDialog({ device, onDone, onClose }: TestAlarmDialogProps) {
+export function TestAlarmDialog({ device, onDone }: TestAlarmDialogProps) {
   const [kind, setKind] = useState<Kind>('helpCall');
   const { id, name, locationId } = device;
   return (
@@ -20,7 +21,6 @@ export function TestAlarmDialog({ device, onDone, onClose }: TestAlarmDialogProp
       submit={t('Send', 'Senden')}
       request={() => raiseTestAlarm({ locationId, deviceId: id }, { kind })}
       onDone={() => onDone(t('The test alarm was sent.', 'Der Testalarm wurde gesendet.'))}
-      onClose={onClose}
     >
       <p>
         {t(
@@ -28,19 +28,12 @@ export function TestAlarmDialog({ device, onDone, onClose }: TestAlarmDialogProp
           'Er geht den Weg jedes Alarms, an alle, die die Alarme dieses Heims empfangen, und ist als Test gekennzeichnet.',
         )}
       </p>
-      <label>
-        {t('Kind', 'Art')}
-        <select
-          value={kind}
-          onChange={({ currentTarget }) => setKind(kindOf(currentTarget.value) ?? kind)}
-        >
-          {KINDS.map((one) => (
-            <option key={one} value={one}>
-              {kindName(one)}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice
+        label={t('Kind', 'Art')}
+        value={kind}
+        options={KINDS.map((one) => [one, kindName(one)])}
+        onChange={setKind}
+      />
     </ChangeDialog>
   );
 }
