@@ -15,6 +15,7 @@ import {
   type Home,
   NO_LIMITS,
   raise,
+  requireAccessible,
   testWith,
 } from './browser.js';
 
@@ -137,6 +138,7 @@ test('creates, renames and deletes a home, a group and a room', async ({ open })
   for (const one of ['Room 1a', 'West wing', 'Haus Neuer']) {
     await remove(page, one);
     if (one !== 'Haus Neuer') await said(page, `${one} was deleted.`);
+    await page.waitForFunction(() => document.activeElement?.matches('h1') === true);
   }
   await page.getByRole('heading', { name: 'Homes' }).waitFor();
   await expect.poll(() => page.getByRole('link', { name: 'Haus Neuer' }).count()).toBe(0);
@@ -332,6 +334,7 @@ test('leads an administrator in three steps to the first alarm, and tells others
     await dialog.getByRole('button', { name: 'Create' }).click();
   };
   expect(await button(page, 'Add a device').isDisabled()).toBe(true);
+  await requireAccessible(page);
   await button(page, 'Create the home').click();
   await name('Haus Eins');
   await button(page, 'Add a device').click();

@@ -1,20 +1,20 @@
 /** The page of a device: its place and connection, its alarms, messages and custom data, and what can be done with it. */
 
-import { type Device, listDeviceAlarms, replaceDeviceSecret } from '../api.js';
+import { type Device, listDeviceAlarms } from '../api.js';
 import { KindIcon, KindName } from '../kinds.js';
 import { dateTime, t } from '../language.js';
 import { hrefTo } from '../place.js';
 import { Facts, FailureText, TimeAgo } from '../ui/bits.js';
-import { ChangeDialog, openDialog } from '../ui/dialog.js';
+import { openDialog } from '../ui/dialog.js';
 import { CopiedText } from '../ui/handover.js';
 import { useLoaded } from '../ui/load.js';
 import { CustomDataEditor } from './custom-data.js';
+import { NewSecretDialog, TestAlarmDialog } from './device-dialogs.js';
 import { EditButton, PresenceText } from './devices.js';
 import { HomeFrame, useThisHome } from './frame.js';
 import { presenceNow, topicPattern } from './home.js';
 import { DeviceMessages, type DeviceStream, useDeviceStream } from './messages.js';
 import { SilenceDialog, silenceText } from './silence.js';
-import { TestAlarmDialog } from './test-alarm.js';
 
 interface DevicePageProps {
   readonly locationId: string;
@@ -104,30 +104,6 @@ function DeviceButtons({ device }: { readonly device: Device }) {
         {t('New secret', 'Neues Geheimnis')}
       </button>
     </div>
-  );
-}
-
-interface NewSecretDialogProps {
-  readonly device: Device;
-  readonly onDone: (secret: string) => void;
-}
-
-function NewSecretDialog({ device: { id, name, locationId }, onDone }: NewSecretDialogProps) {
-  return (
-    <ChangeDialog
-      title={t(`A new secret for ${name}?`, `Neues Geheimnis für ${name}?`)}
-      submit={t('Make a new secret', 'Neues Geheimnis erzeugen')}
-      isDangerous
-      request={() => replaceDeviceSecret({ locationId, deviceId: id })}
-      onDone={({ secret }) => onDone(secret)}
-    >
-      <p>
-        {t(
-          'The old secret stops working at once, and the device is disconnected. It must then be set up again. Place, name and history stay.',
-          'Das alte Geheimnis gilt sofort nicht mehr, und die Verbindung wird getrennt. Das Gerät muss danach neu eingerichtet werden. Ort, Name und Verlauf bleiben.',
-        )}
-      </p>
-    </ChangeDialog>
   );
 }
 

@@ -3,6 +3,7 @@
  * Each step is a button that does it. Whoever may not do so is told whom to ask.
  */
 
+import './home.css';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { type Device, listDevices, listLocations } from '../api.js';
@@ -12,11 +13,11 @@ import { session } from '../session.js';
 import { FailureText } from '../ui/bits.js';
 import { openDialog } from '../ui/dialog.js';
 import { useChange, useLoaded } from '../ui/load.js';
+import { TestAlarmDialog } from './device-dialogs.js';
 import { EditDialog, NewHomeDialog } from './edit.js';
 import { type Home, readHome } from './home.js';
 import type { IssuedDevice } from './issue.js';
 import { IssuedDevices } from './issued.js';
-import { TestAlarmDialog } from './test-alarm.js';
 
 export function FirstSteps() {
   const locations = useLoaded(() => listLocations(), [], { onReturn: true });

@@ -61,8 +61,8 @@ export function HomeFrame({ locationId, isBelow = false, children }: HomeFramePr
     if (!isDeleted) return;
     if (what === 'location') goTo('/home');
     else if (place.peek().path !== homePath) goTo(homePath);
-    // The button with the focus disappears with what was deleted.
-    else focusHeading();
+    // The button to which the dialog returns the focus disappears with what was deleted.
+    else setTimeout(focusHeading);
   };
   const isIssued = issued !== undefined && home !== undefined;
   const parts = home && {
@@ -97,12 +97,15 @@ export function HomeFrame({ locationId, isBelow = false, children }: HomeFramePr
       )}
       {/* Hidden, not removed: it may have what somebody has typed. */}
       <div hidden={isIssued}>
-        <p>
+        <p class="home-noprint">
           {isBelow ? (
             <a href={hrefTo(homePath)}>{home?.location.name ?? t('Home', 'Heim')}</a>
           ) : (
             <a href={hrefTo('/home')}>{t('All homes', 'Alle Heime')}</a>
           )}
+        </p>
+        <p role="status" class="home-said home-noprint">
+          {said}
         </p>
         <FailureText failure={failure} onRetry={again} />
         {home === undefined && isPending && <p role="status">{t('Loading …', 'Wird geladen …')}</p>}
@@ -115,9 +118,6 @@ export function HomeFrame({ locationId, isBelow = false, children }: HomeFramePr
           </p>
         )}
         <HomeContext.Provider value={parts}>{home !== undefined && children}</HomeContext.Provider>
-        <p role="status" class="home-said">
-          {said}
-        </p>
       </div>
     </>
   );

@@ -19,7 +19,7 @@ import {
   type Named,
   type Room,
 } from '../api.js';
-import { type LiveFeed, type LiveMessage, live } from '../live.js';
+import { type LiveMessage, live } from '../live.js';
 import { recordOf } from '../request.js';
 import { session } from '../session.js';
 import { type Loaded, useLoaded } from '../ui/load.js';
@@ -79,7 +79,8 @@ const newest = signal<ReadonlyMap<string, Status>>(new Map());
 /** The statuses that have come, by device. */
 export const statuses: ReadonlySignal<ReadonlyMap<string, Status>> = newest;
 
-function statusReceived({ topic, payload }: LiveMessage): void {
+/** Takes the status of a device from a message that tells one. */
+export function statusReceived({ topic, payload }: LiveMessage): void {
   const [root, , devices, deviceId = '', level, ...more] = topic.split('/');
   const isStatus = root === 'care-homes' && devices === 'devices' && level === 'status';
   if (!isStatus || more.length > 0) return;
@@ -91,17 +92,13 @@ function statusReceived({ topic, payload }: LiveMessage): void {
   newest.value = new Map(newest.peek()).set(deviceId, status);
 }
 
-/** Takes the statuses of a feed. @returns a function that ends this */
-export function followStatuses(feed: LiveFeed): () => void {
-  return feed.listen({
-    message: statusReceived,
-    // What is true now is retained, and follows.
-    missed: () => {
-      newest.value = new Map();
-    },
-  });
-}
-followStatuses(live);
+live.listen({
+  message: statusReceived,
+  // What is true now is retained, and follows.
+  missed: () => {
+    newest.value = new Map();
+  },
+});
 
 /** What is known of a device's connection. */
 export interface Presence {

@@ -7,7 +7,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { number, t } from '../language.js';
 import { goTo, useKeptPlace } from '../place.js';
 import { FailureText } from '../ui/bits.js';
-import { Dialog, openDialog, useCloseDialog } from '../ui/dialog.js';
+import { ChangeDialog, openDialog } from '../ui/dialog.js';
 import { List } from '../ui/list.js';
 import { GroupChoice } from './edit.js';
 import { HomeFrame, useThisHome } from './frame.js';
@@ -52,7 +52,16 @@ function ImportForm() {
   useKeptPlace(
     text !== '' && !showsSecrets ? leaveQuestion(isRunning || issued.length > 0) : undefined,
   );
-  if (!rights.mayManageHome) return <MayNot />;
+  if (!rights.mayManageHome) {
+    return (
+      <p>
+        {t(
+          'This token may not create devices here.',
+          'Dieser Token darf hier keine Geräte anlegen.',
+        )}
+      </p>
+    );
+  }
   if (showsSecrets) {
     return (
       <IssuedDevices
@@ -138,14 +147,6 @@ function createText(count: number): string {
   return count === 1
     ? t('Create 1 device', '1 Gerät anlegen')
     : t(`Create ${number(count)} devices`, `${number(count)} Geräte anlegen`);
-}
-
-function MayNot() {
-  return (
-    <p>
-      {t('This token may not create devices here.', 'Dieser Token darf hier keine Geräte anlegen.')}
-    </p>
-  );
 }
 
 interface TableFieldsProps {
@@ -353,42 +354,29 @@ interface NewRoomsDialogProps {
 /** Asks before it creates groups and rooms: a mistyped name would become one. */
 function NewRoomsDialog({ home, rows, onConfirm }: NewRoomsDialogProps) {
   const [groupId, setGroupId] = useState<string | null>(null);
-  const close = useCloseDialog();
   const names = missing(rows);
   return (
-    <Dialog title={roomsTitle(names)}>
-      <div class="form">
-        <p>
-          {t(
-            'These do not exist yet. They are created with the devices.',
-            'Dies gibt es noch nicht. Es wird mit den Geräten angelegt.',
-          )}
-        </p>
-        <ul>
-          {names.map(({ name, isRoom }) => (
-            <li key={`${isRoom}${name}`}>{name}</li>
-          ))}
-        </ul>
-        {rows.some(({ notes, group }) => notes.includes('room-new') && group === '') && (
-          <GroupChoice home={home} value={groupId} onChange={setGroupId} />
+    <ChangeDialog
+      title={roomsTitle(names)}
+      submit={t('Create rooms and devices', 'Zimmer und Geräte anlegen')}
+      request={async () => groupId}
+      onDone={onConfirm}
+    >
+      <p>
+        {t(
+          'These do not exist yet. They are created with the devices.',
+          'Dies gibt es noch nicht. Es wird mit den Geräten angelegt.',
         )}
-        <div class="row">
-          <button
-            type="button"
-            class="primary"
-            onClick={() => {
-              close();
-              onConfirm(groupId);
-            }}
-          >
-            {t('Create rooms and devices', 'Zimmer und Geräte anlegen')}
-          </button>
-          <button type="button" onClick={close}>
-            {t('Cancel', 'Abbrechen')}
-          </button>
-        </div>
-      </div>
-    </Dialog>
+      </p>
+      <ul>
+        {names.map(({ name, isRoom }) => (
+          <li key={`${isRoom}${name}`}>{name}</li>
+        ))}
+      </ul>
+      {rows.some(({ notes, group }) => notes.includes('room-new') && group === '') && (
+        <GroupChoice home={home} value={groupId} onChange={setGroupId} />
+      )}
+    </ChangeDialog>
   );
 }
 

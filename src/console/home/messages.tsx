@@ -6,7 +6,7 @@ import { dateTime, t } from '../language.js';
 import { LiveFeed, type LiveMessage } from '../live.js';
 import { exactJson } from '../request.js';
 import { session } from '../session.js';
-import { followStatuses } from './home.js';
+import { statusReceived } from './home.js';
 
 const MAX_MESSAGES = 50;
 /** What the gateway tells about the device, and not the device itself. */
@@ -39,8 +39,6 @@ export class DeviceStream {
       message: (message) => this.#received(message),
       missed: () => undefined,
     });
-    // It begins with the retained status, which tells since when the device is online.
-    followStatuses(this.feed);
   }
 
   /** Freezes what is shown; messages that come meanwhile appear when it resumes. */
@@ -55,6 +53,8 @@ export class DeviceStream {
   }
 
   #received(message: LiveMessage): void {
+    // The first is the retained one, which tells since when the device is online.
+    statusReceived(message);
     this.#count += 1;
     const shownAt = new Date(this.feed.clock.now()).toISOString();
     this.#newest = [

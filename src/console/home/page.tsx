@@ -44,7 +44,7 @@ function HomesList() {
     if (only !== undefined) replacePlace(`/home/${only.id}`);
   }, [only]);
   const isBegun = locations.data?.some(({ devices }) => devices.length > 0) ?? true;
-  const hasNone = locations.data?.length === 0;
+  const hasNone = locations.data && locations.data.length === 0;
   useEffect(() => {
     // From then on until the page is left: the steps go on when there is a device.
     if (isAdmin ? !isBegun : hasNone) setSettingUp(true);
@@ -55,8 +55,8 @@ function HomesList() {
     <>
       <div class="row home-title">
         <h1>{t('Homes', 'Heime')}</h1>
-        {isAdmin && !isSettingUp && (
-          <button type="button" class="primary" onClick={create}>
+        {isAdmin && (!isSettingUp || hasNone === false) && (
+          <button type="button" class={isSettingUp ? '' : 'primary'} onClick={create}>
             {t('New home', 'Neues Heim')}
           </button>
         )}

@@ -1,7 +1,7 @@
-/** Sends an alarm as a device would, marked as a test. */
+/** What is asked before a device sends a test alarm, and before it gets a new secret. */
 
 import { useState } from 'preact/hooks';
-import { type Device, raiseTestAlarm } from '../api.js';
+import { type Device, raiseTestAlarm, replaceDeviceSecret } from '../api.js';
 import { KINDS, type Kind, kindName } from '../kinds.js';
 import { t } from '../language.js';
 import { ChangeDialog } from '../ui/dialog.js';
@@ -12,6 +12,7 @@ interface TestAlarmDialogProps {
   readonly onDone: (said: string) => void;
 }
 
+/** Sends an alarm as the device would, marked as a test. */
 export function TestAlarmDialog({ device, onDone }: TestAlarmDialogProps) {
   const [kind, setKind] = useState<Kind>('helpCall');
   const { id, name, locationId } = device;
@@ -34,6 +35,34 @@ export function TestAlarmDialog({ device, onDone }: TestAlarmDialogProps) {
         options={KINDS.map((one) => [one, kindName(one)])}
         onChange={setKind}
       />
+    </ChangeDialog>
+  );
+}
+
+interface NewSecretDialogProps {
+  readonly device: Device;
+  readonly onDone: (secret: string) => void;
+}
+
+/** Replaces the secret: the device must then be set up again. */
+export function NewSecretDialog({
+  device: { id, name, locationId },
+  onDone,
+}: NewSecretDialogProps) {
+  return (
+    <ChangeDialog
+      title={t(`A new secret for ${name}?`, `Neues Geheimnis für ${name}?`)}
+      submit={t('Make a new secret', 'Neues Geheimnis erzeugen')}
+      isDangerous
+      request={() => replaceDeviceSecret({ locationId, deviceId: id })}
+      onDone={({ secret }) => onDone(secret)}
+    >
+      <p>
+        {t(
+          'The old secret stops working at once, and the device is disconnected. It must then be set up again. Place, name and history stay.',
+          'Das alte Geheimnis gilt sofort nicht mehr, und die Verbindung wird getrennt. Das Gerät muss danach neu eingerichtet werden. Ort, Name und Verlauf bleiben.',
+        )}
+      </p>
     </ChangeDialog>
   );
 }
