@@ -19,7 +19,7 @@ const PAGES = {
   // The board must appear within a second, even on an old tablet.
   '': BoardPage,
   history: loadedLater(async () => (await import('./history/page.js')).HistoryPage),
-  home: loadedLater(async () => (await import('./pages/home/home-page.js')).HomePage),
+  home: loadedLater(async () => (await import('./home/page.js')).HomePage),
   gateway: loadedLater(async () => (await import('./gateway/page.js')).GatewayPage),
 };
 

@@ -41,21 +41,25 @@ interface Place {
   readonly states?: readonly ((page: Page) => Promise<unknown>)[];
 }
 
-/** Opens each menu, and each dialog that it leads to. */
-async function menus(page: Page): Promise<void> {
-  const menu = page.locator('.home-menu-button');
-  for (let at = 0, menus = await menu.count(); at < menus; at++) {
-    await menu.nth(at).click();
-    await requireAccessible(page, '.home-menu-items');
-    const items = page.locator('.home-menu-items button');
-    for (let index = 0, count = await items.count(); index < count; index++) {
-      if (index > 0) await menu.nth(at).click();
-      await items.nth(index).click();
-      await page.getByRole('dialog').waitFor();
+/** Opens each dialog that a button of a home leads to, and what asks before it deletes. */
+async function homeDialogs(page: Page): Promise<void> {
+  const buttons = page.getByRole('main').getByRole('button');
+  const dialog = page.getByRole('dialog');
+  const close = async () => {
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+  };
+  for (let index = 0, count = await buttons.count(); index < count; index++) {
+    await buttons.nth(index).click();
+    await dialog.waitFor();
+    await requireAccessible(page, 'dialog');
+    const deletion = dialog.getByRole('button', { name: /^(Delete|Löschen) …$/ });
+    if (await deletion.isVisible()) {
+      await deletion.click();
+      await dialog.getByRole('button', { name: /^(Delete|Löschen)$/ }).waitFor();
       await requireAccessible(page, 'dialog');
-      await page.keyboard.press('Escape');
-      await page.getByRole('dialog').waitFor({ state: 'detached' });
     }
+    await close();
   }
 }
 
@@ -88,7 +92,7 @@ const PARTS: Record<string, (home: Home, device: TestDevice) => Place[]> = {
   ],
   'a home': ({ locationId }, { id }) => [
     { path: '/home', shown: '.home-homes' },
-    { path: `/home/${locationId}`, shown: '.home-device', states: [menus] },
+    { path: `/home/${locationId}`, shown: '.home-device', states: [homeDialogs] },
     {
       path: `/home/${locationId}/import`,
       shown: 'textarea',
@@ -106,6 +110,7 @@ const PARTS: Record<string, (home: Home, device: TestDevice) => Place[]> = {
         },
       ],
     },
+    { path: `/home/${locationId}/hubs`, shown: 'main h1' },
     { path: `/home/${locationId}/drills`, shown: 'main h1' },
   ],
   'the gateway': () => [

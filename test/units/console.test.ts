@@ -16,13 +16,12 @@ import { reasonTexts } from '../../src/console/gateway/rejected.js';
 import { readCounts } from '../../src/console/history/counts.js';
 import { readPage } from '../../src/console/history/list.js';
 import { ALL_HOMES, isFound, parseSearch } from '../../src/console/history/search.js';
+import { type Home, homeTree, presenceOf } from '../../src/console/home/home.js';
+import { comparedRows, decodeTable, parseDevices } from '../../src/console/home/import.js';
 import { ago, type Language, language } from '../../src/console/language.js';
 import { GatewayClock, type LiveMessage, live } from '../../src/console/live.js';
-import type { Home } from '../../src/console/pages/home/home-data.js';
-import { homeTree } from '../../src/console/pages/home/home-tree.js';
-import { decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/import/device-csv.js';
 import { exactJson, parseExactJson, plainText } from '../../src/console/request.js';
-import { csvText } from '../../src/console/ui/csv.js';
+import { csvText } from '../../src/console/ui/handover.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarm.js';
 import { FAULT_SUBJECTS, faultWords } from '../../src/domain/fault.js';
 import { FAULTS } from '../../src/domain/faults.js';
@@ -338,14 +337,15 @@ describe('open alarms', () => {
   });
 });
 
-describe('the CSV of devices', () => {
+describe('a table of devices', () => {
   function devices(text: string) {
-    return parseDeviceCsv(text).lines.map(({ name, room }) => [name, room]);
+    return parseDevices(text).rows.map(({ name, room }) => [name, room]);
   }
 
   it.each([
     ['commas, without a header', 'Bed 1,Room 7\nBed 2,Room 8'],
     ['semicolons, with a header', 'name;room\nBed 1;Room 7\nBed 2;Room 8\n'],
+    ['cells pasted from Excel', 'Name\tZimmer\r\nBed 1\tRoom 7\r\n"Bed 2"\tRoom 8\r\n'],
     [
       'a German header in the other order, and a byte order mark',
       '\uFEFFZimmer;Gerät\r\nRoom 7;Bed 1\r\nRoom 8;Bed 2\r\n',
@@ -359,27 +359,28 @@ describe('the CSV of devices', () => {
     ]);
   });
 
-  it('reads quoted cells with separators, quotation marks and line breaks', () => {
-    expect(devices('"Bed ""A"", left";"Room; 7"\nBed 2;')).toEqual([
+  it('reads quoted cells with separators and quotation marks', () => {
+    expect(devices('"Bed ""A"", left";"Room; 7"\nBed 2;\n"Bed 3";')).toEqual([
       ['Bed "A", left', 'Room; 7'],
       ['Bed 2', ''],
+      ['Bed 3', ''],
     ]);
   });
 
-  it('reports what is wrong with each line, by its number in the file', () => {
-    const text = `name,room\n,Room 7\n${'x'.repeat(121)},Room 7\nA,B,C,D\nA,"b\nc"\nOK,Room 7\n"open`;
-    const faults = parseDeviceCsv(text).lines.map(({ line, faults }) => [line, ...faults]);
+  it('reports what is wrong with each line, by its number in the table', () => {
+    const text = `name,room\n,Room 7\n${'x'.repeat(121)},Room 7\nA,B,C,D\nA,b\u202ac\nOK,Room 7\n"open`;
+    const faults = parseDevices(text).rows.map((row) => [row.line, row.state, ...row.faults]);
     expect(faults).toEqual([
-      [2, 'name-missing'],
-      [3, 'name-too-long'],
-      [4, 'too-many-columns'],
-      [5, 'room-invalid'],
-      [7],
-      [8, 'unclosed-quote'],
+      [2, 'fault', 'name-missing'],
+      [3, 'fault', 'name-too-long'],
+      [4, 'fault', 'too-many-cells'],
+      [5, 'fault', 'room-invalid'],
+      [6, 'new'],
+      [7, 'fault', 'unclosed-quote'],
     ]);
   });
 
-  it('reads groups and custom data by column, checks them, and names the columns that it ignores', () => {
+  it('reads groups and custom data by column, checks them, and names the columns that it leaves out', () => {
     const text = [
       'name;room;group;customData;serial',
       'Bed 1;Room 7;Upper floor;"{""bed"":1}";x',
@@ -387,23 +388,40 @@ describe('the CSV of devices', () => {
       'Bed 3;Room 7;;[1];',
       `Bed 4;Room 7;;"{""text"":""${'x'.repeat(1_024)}""}";`,
     ].join('\n');
-    const { lines, unknownColumns } = parseDeviceCsv(text);
+    const { rows, unknownColumns } = parseDevices(text);
     expect(unknownColumns).toEqual(['serial']);
-    expect(lines[0]).toMatchObject({ group: 'Upper floor', customData: '{"bed":1}', faults: [] });
-    expect(lines.slice(1).map(({ faults }) => faults)).toEqual([
+    expect(rows[0]).toMatchObject({ group: 'Upper floor', customData: '{"bed":1}', faults: [] });
+    expect(rows.slice(1).map(({ faults }) => faults)).toEqual([
       ['group-without-room'],
       ['custom-data-invalid'],
       ['custom-data-too-large'],
     ]);
   });
 
-  it('marks a line that repeats an earlier one', () => {
-    const marks = parseDeviceCsv('A,1\nA,2\nA,1').lines.map(({ isRepeated }) => isRepeated);
-    expect(marks).toEqual([false, false, true]);
+  it('notes what an earlier line and the home have, and what contradicts them', () => {
+    const home: Home = {
+      location: { id: 'home', name: 'Haus', devices: [] },
+      groups: [{ id: 'g', name: 'Nord', rooms: [] }],
+      rooms: [
+        { id: '1', name: '1', groupId: null, devices: [] },
+        { id: '2', name: '2', groupId: 'g', devices: [] },
+        { id: '3', name: '2', groupId: null, devices: [] },
+      ],
+      devices: [device('A', '1')],
+    };
+    const text = 'name,room,group\nA,1,Nord\nA,1,Nord\nB,9,Ost\nC,9,Nord\nD,2,';
+    const rows = comparedRows(parseDevices(text).rows, home);
+    expect(rows.map(({ faults, notes }) => [...faults, ...notes])).toEqual([
+      ['existing', 'room-grouped'],
+      ['repeated', 'existing', 'room-grouped'],
+      ['room-new', 'group-new'],
+      ['room-in-other-group', 'room-new'],
+      ['room-ambiguous'],
+    ]);
   });
 
   it('counts 120 characters as characters, whatever their size', () => {
-    expect(parseDeviceCsv('😀'.repeat(120)).lines[0]?.faults).toEqual([]);
+    expect(parseDevices('😀'.repeat(120)).rows[0]?.faults).toEqual([]);
   });
 
   it('writes an apostrophe before cells that a spreadsheet would run as formulas', () => {
@@ -416,9 +434,56 @@ describe('the CSV of devices', () => {
     );
   });
 
-  it('reads a file that Excel saved in Windows-1252', () => {
-    expect(decodeCsv(new Uint8Array([0x54, 0xfc, 0x72]))).toBe('Tür');
-    expect(decodeCsv(new TextEncoder().encode('Tür'))).toBe('Tür');
+  it.each([
+    ['Windows-1252', [0x54, 0xfc, 0x72]],
+    ['UTF-8', [0x54, 0xc3, 0xbc, 0x72]],
+    ['UTF-8 with a mark', [0xef, 0xbb, 0xbf, 0x54, 0xc3, 0xbc, 0x72]],
+    ['UTF-16, little-endian', [0xff, 0xfe, 0x54, 0, 0xfc, 0, 0x72, 0]],
+    ['UTF-16, big-endian', [0xfe, 0xff, 0, 0x54, 0, 0xfc, 0, 0x72]],
+  ])('reads a file in %s', (_, bytes) => {
+    expect(decodeTable(new Uint8Array(bytes))).toBe('Tür');
+  });
+});
+
+function device(name: string, roomId: string | null = null, more: Partial<Device> = {}): Device {
+  const about = { locationId: 'home', online: false, lastSeenAt: null, createdAt: '' };
+  return { ...about, id: name, name, roomId, ...more };
+}
+
+describe('the presence of a device', () => {
+  const [early, late] = ['2026-11-25T10:00:00Z', '2026-11-25T10:18:00Z'];
+  const hub = { id: 'h', name: 'Hub' };
+
+  it.each([
+    ['never heard', {}, undefined, ['never', undefined, undefined]],
+    ['as it was listed', { lastSeenAt: early }, undefined, ['offline', undefined, undefined]],
+    [
+      'offline, which a status says after it was last heard',
+      { lastSeenAt: early, online: true },
+      { online: false, since: late, via: undefined },
+      ['offline', undefined, late],
+    ],
+    [
+      'offline, but heard after that',
+      { lastSeenAt: late, via: hub },
+      { online: false, since: early, via: undefined },
+      ['offline', 'Hub', undefined],
+    ],
+    [
+      'online through its hub since then',
+      { lastSeenAt: late },
+      { online: true, since: early, via: hub },
+      ['online', 'Hub', early],
+    ],
+    [
+      'online by itself, no longer through the hub',
+      { lastSeenAt: late, via: hub },
+      { online: true, since: late, via: undefined },
+      ['online', undefined, late],
+    ],
+  ])('is %s', (_, listed, status, expected) => {
+    const { state, via, since } = presenceOf(device('A', null, listed), status);
+    expect([state, via?.name, since]).toEqual(expected);
   });
 });
 
@@ -469,10 +534,6 @@ describe('words of the gateway page', () => {
 });
 
 it('a home shows devices and rooms whose room or group is missing', () => {
-  const about = { locationId: 'home', online: true, lastSeenAt: null, createdAt: '' };
-  const device = (name: string, roomId: string | null): Device => {
-    return { ...about, id: name, name, roomId };
-  };
   const room = (name: string, groupId: string | null): Room => {
     return { id: name, name, groupId, devices: [] };
   };
