@@ -144,7 +144,7 @@ function endByHangup(): void {
   process.kill(process.pid, 'SIGHUP');
 }
 
-/** Reloads the bridges and the TLS certificate on SIGHUP. A faulty configuration is logged and changes nothing. */
+/** Reloads what SIGHUP changes. A faulty configuration is logged and changes nothing. */
 function reload(service: Service, log: Logger): void {
   try {
     // The file used at the start must still exist: without it, every bridge would be missing.
@@ -152,9 +152,9 @@ function reload(service: Service, log: Logger): void {
     service.reload(changed).then(
       () =>
         log.info(
-          'reloaded the bridges and the TLS certificate; other keys take effect with a new start',
+          'reloaded the bridges, outputs, escalations, drills and the TLS certificate; other keys take effect with a new start',
         ),
-      (error: unknown) => log.error({ err: error }, 'failed to reload the bridges'),
+      (error: unknown) => log.error({ err: error }, 'failed to reload'),
     );
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;

@@ -342,6 +342,8 @@ export type AdvisedFault = {
   /** Advice. Text in backquotes is code. */
   advice: string;
   acknowledgeable: boolean;
+  /** How many faults like it this one stands for, which are not listed one by one. */
+  more?: number;
 };
 
 export const listConnections = (query: { cursor?: string }) =>

@@ -20,7 +20,7 @@ const PAGES = {
   '': BoardPage,
   history: loadedLater(async () => (await import('./history/page.js')).HistoryPage),
   home: loadedLater(async () => (await import('./pages/home/home-page.js')).HomePage),
-  gateway: loadedLater(async () => (await import('./pages/gateway/gateway-page.js')).GatewayPage),
+  gateway: loadedLater(async () => (await import('./gateway/page.js')).GatewayPage),
 };
 
 export function App() {

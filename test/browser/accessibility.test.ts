@@ -113,10 +113,22 @@ const PARTS: Record<string, (home: Home, device: TestDevice) => Place[]> = {
     { path: '/gateway/connections', shown: 'main table' },
     { path: '/gateway/bridges', shown: 'main h2' },
     { path: '/gateway/webhooks', shown: 'main h2' },
-    { path: '/gateway/tokens', shown: 'main table', states: [newToken] },
-    { path: '/gateway/audit', shown: 'main h2' },
+    { path: '/gateway/tokens', shown: 'main table', states: [newToken, issuedToken, revokedToken] },
+    {
+      path: '/gateway/audit',
+      shown: 'main table',
+      states: [
+        (page) => page.locator('summary').first().click(),
+        (page) => page.locator('.gateway-only').first().click(),
+      ],
+    },
   ],
 };
+
+/** Several lists may be loading. */
+function allLoaded(page: Page): Promise<void> {
+  return expect.poll(() => page.getByText(/^(Loading|Wird geladen)/).count()).toBe(0);
+}
 
 async function wallLink(page: Page): Promise<void> {
   await page
@@ -130,6 +142,18 @@ async function wallLink(page: Page): Promise<void> {
 
 async function newToken(page: Page): Promise<void> {
   await page.getByRole('button', { name: /New access token|Neuer Zugangstoken/ }).click();
+  await page.locator('dialog form').waitFor();
+}
+
+async function issuedToken(page: Page): Promise<void> {
+  await page.getByLabel('Name', { exact: true }).fill(LONG);
+  await page.locator('dialog button[type=submit]').click();
+  await page.locator('dialog [role=img]').waitFor();
+}
+
+async function revokedToken(page: Page): Promise<void> {
+  await page.locator('dialog button.primary').click();
+  await page.locator('td button.danger').first().click();
   await page.locator('dialog form').waitFor();
 }
 
@@ -158,7 +182,7 @@ for (const { look, part, placesOf } of ROWS) {
       await page.goto('about:blank');
       await page.goto(`${url}/#${path}`);
       await page.locator(shown).first().waitFor();
-      await page.getByText(/^(Loading|Wird geladen)/).waitFor({ state: 'detached' });
+      await allLoaded(page);
       await requireAccessible(page);
       for (const state of states) {
         await state(page);
@@ -190,7 +214,7 @@ test('every page is drawn again in the language that is chosen', async ({ own, o
   for (const { path, shown } of places.filter((place) => !place.path.includes('kiosk'))) {
     await page.goto(`${home.gateway.httpUrl}/#${path}`);
     await page.locator(shown).first().waitFor();
-    await page.getByText(/^(Loading|Wird geladen)/).waitFor({ state: 'detached' });
+    await allLoaded(page);
     const isGerman = (await page.locator('html').getAttribute('lang')) === 'de';
     await page.getByLabel(/^(Language|Sprache)$/).selectOption(isGerman ? 'en' : 'de');
     // The tab's title is set last.

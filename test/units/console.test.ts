@@ -8,16 +8,16 @@ import { DENIED_REASONS } from '../../src/broker/connection-list.js';
 import type { Device, Room } from '../../src/console/api.js';
 import { OpenAlarms } from '../../src/console/board/open-alarms.js';
 import { keyOfRow, rowsOf } from '../../src/console/board/row.js';
+import { actionNames } from '../../src/console/gateway/audit.js';
+import { DENIED_DE } from '../../src/console/gateway/denied-words.js';
+import { failureNames } from '../../src/console/gateway/destinations.js';
+import { subjectNames } from '../../src/console/gateway/overview.js';
+import { reasonTexts } from '../../src/console/gateway/rejected.js';
 import { readCounts } from '../../src/console/history/counts.js';
 import { readPage } from '../../src/console/history/list.js';
 import { ALL_HOMES, isFound, parseSearch } from '../../src/console/history/search.js';
 import { ago, type Language, language } from '../../src/console/language.js';
 import { GatewayClock, type LiveMessage, live } from '../../src/console/live.js';
-import { actionNames } from '../../src/console/pages/gateway/audit/audit-filters.js';
-import { DENIED_DE } from '../../src/console/pages/gateway/connections/denied-list.js';
-import { failureNames } from '../../src/console/pages/gateway/destinations/bridges-part.js';
-import { subjectNames } from '../../src/console/pages/gateway/overview/overview-part.js';
-import { reasonTexts } from '../../src/console/pages/gateway/overview/rejected-list.js';
 import type { Home } from '../../src/console/pages/home/home-data.js';
 import { homeTree } from '../../src/console/pages/home/home-tree.js';
 import { decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/import/device-csv.js';
@@ -25,6 +25,7 @@ import { exactJson, parseExactJson, plainText } from '../../src/console/request.
 import { csvText } from '../../src/console/ui/csv.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarm.js';
 import { FAULT_SUBJECTS, faultWords } from '../../src/domain/fault.js';
+import { FAULTS } from '../../src/domain/faults.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 
 /** Sets the language until the test ends. */
@@ -452,6 +453,18 @@ describe('words of the gateway page', () => {
       }
       expect(Object.keys(DENIED_DE).sort()).toEqual(Object.keys(DENIED_REASONS).sort());
     });
+
+    it.each(Object.entries(DENIED_REASONS))('name the same limits for %s', (code, english) => {
+      const limitsOf = (text = '') => text.match(/\blimits[.\w]*\w|LimitNOFILE|\d[\d.]*/g);
+      // English groups digits by commas.
+      const said = english.replaceAll(/(?<=\d),(?=\d)/g, '.');
+      expect(limitsOf(DENIED_DE[code])).toEqual(limitsOf(said));
+    });
+
+    it('name no route of the HTTP interface', () => {
+      const advice = Object.values(FAULTS).flatMap(({ texts }) => texts);
+      expect(advice.filter((text) => /\b(GET|POST|PATCH|DELETE) \//.test(text))).toEqual([]);
+    });
   });
 });
 
@@ -483,7 +496,7 @@ describe('German words', () => {
 
   const CONSOLE = new URL('../../src/console/', import.meta.url);
   /** What a gateway or broker acknowledges (bestätigt); people acknowledge (quittieren) alarms and faults. */
-  const OF_OTHERS = /\bbridges-part\.tsx$/;
+  const OF_OTHERS = /\bdestinations\.tsx$/;
   const TEXT = String.raw`('(?:[^'\\]|\\.)*'|\`(?:[^\`\\]|\\.)*\`)`;
   const PAIR = new RegExp(String.raw`\bt\(\s*${TEXT},\s*${TEXT},?\s*\)`, 'g');
 

@@ -2,9 +2,9 @@
 
 import { useState } from 'preact/hooks';
 import { createAccessToken } from '../api.js';
+import { GroupChoice } from '../gateway/grants.js';
 import { SignInLink } from '../gateway/sign-in-link.js';
 import { t } from '../language.js';
-import { GroupSelect } from '../pages/gateway/tokens/grant-fields.js';
 import { ChangeDialog, Dialog, openDialog, useCloseDialog } from '../ui/dialog.js';
 import { Choice, Text } from '../ui/fields.js';
 import { chosenHomeId, openAlarms } from './open-alarms.js';
@@ -53,7 +53,7 @@ export function WallLinkDialog() {
         }}
       />
       {location !== ALL_HOMES && (
-        <GroupSelect locationId={location} value={group} onChange={setGroup} />
+        <GroupChoice locationId={location} value={group} onChange={setGroup} />
       )}
       <Choice
         label={t('What it may do', 'Was er darf')}
