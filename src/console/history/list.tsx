@@ -241,20 +241,16 @@ interface AlarmRowProps {
   readonly onStep: (step: Step) => void;
 }
 
+type Part = Medium | 'details';
+
 function AlarmRow({ alarm, locationId, onStep }: AlarmRowProps) {
   // One at a time: two recordings must not play at once.
-  const [opened, setOpened] = useState<Medium | 'details'>();
+  const [opened, setOpened] = useState<Part>();
   const { kind, detectedAt, state } = alarm;
   const known = kindOf(kind);
-  const open = alarmOfHistory(alarm, { id: locationId, name: '' });
   const names = columnNames();
   const subject = `${nameOfKind(kind)}, ${dateTime(detectedAt)}`;
-  const texts = {
-    details: t('Details', 'Einzelheiten'),
-    video: t('Play video', 'Video abspielen'),
-    audio: t('Play audio', 'Ton abspielen'),
-  };
-  const parts = ['details', ...mediaOf(alarm)] as const;
+  const open = alarmOfHistory(alarm, { id: locationId, name: '' });
   return (
     <Fragment>
       <tr>
@@ -275,17 +271,14 @@ function AlarmRow({ alarm, locationId, onStep }: AlarmRowProps) {
         </td>
         <td class="history-buttons">
           <div class="row">
-            {parts.map((part) => (
-              <button
+            {(['details', ...mediaOf(alarm)] as const).map((part) => (
+              <OpenButton
                 key={part}
-                type="button"
-                aria-expanded={opened === part}
-                // It begins with the visible text: users of voice control say what they see.
-                aria-label={`${texts[part]}: ${subject}`}
-                onClick={() => setOpened(opened === part ? undefined : part)}
-              >
-                {texts[part]}
-              </button>
+                part={part}
+                subject={subject}
+                isOpen={opened === part}
+                onChange={(isOpen) => setOpened(isOpen ? part : undefined)}
+              />
             ))}
             {state !== 'resolved' && (
               <AlarmActions
@@ -309,6 +302,33 @@ function AlarmRow({ alarm, locationId, onStep }: AlarmRowProps) {
         </tr>
       )}
     </Fragment>
+  );
+}
+
+interface OpenButtonProps {
+  readonly part: Part;
+  /** The alarm in words. */
+  readonly subject: string;
+  readonly isOpen: boolean;
+  readonly onChange: (isOpen: boolean) => void;
+}
+
+function OpenButton({ part, subject, isOpen, onChange }: OpenButtonProps) {
+  const text = {
+    details: t('Details', 'Einzelheiten'),
+    video: t('Play video', 'Video abspielen'),
+    audio: t('Play audio', 'Ton abspielen'),
+  }[part];
+  return (
+    <button
+      type="button"
+      aria-expanded={isOpen}
+      // It begins with the visible text: users of voice control say what they see.
+      aria-label={`${text}: ${subject}`}
+      onClick={() => onChange(!isOpen)}
+    >
+      {text}
+    </button>
   );
 }
 

@@ -4,6 +4,7 @@
  * What is searched for stands in the address alone: a link shows the same to everyone.
  */
 
+import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { type Location, listDevices, listGroups, listLocations, listRooms } from '../api.js';
 import { KINDS, KindIcon, kindName } from '../kinds.js';
@@ -56,7 +57,10 @@ function SearchedHistory({ homes }: { readonly homes: readonly Location[] }) {
   const { path, query } = place.value;
   const search = useMemo(() => {
     const parsed = parseSearch(query);
-    return { ...parsed, locationId: parsed.locationId || (homes[0]?.id ?? '') };
+    const { locationId } = parsed;
+    // A link to all homes leads to the only one, with its rooms.
+    const isFirst = locationId === '' || (locationId === ALL_HOMES && homes.length === 1);
+    return isFirst ? { ...parsed, locationId: homes[0]?.id ?? '' } : parsed;
   }, [query, homes]);
   const isChart = query.get('view') === 'chart';
   const show = (wanted: AlarmSearch, hasChart: boolean) =>
@@ -122,31 +126,25 @@ function Filters({ homes, search, onChange }: FiltersProps) {
           // The key keeps it from showing the rooms of the previous home.
           <Places key={locationId} isKnownHome={isKnownHome} search={search} onChange={onChange} />
         )}
-        <fieldset class="row">
-          <legend>{t('Kinds (none chosen: all)', 'Arten (keine gewählt: alle)')}</legend>
-          {KINDS.map((kind) => (
-            <Check
-              key={kind}
-              isChecked={kinds.includes(kind)}
-              onChange={() => onChange({ ...search, kinds: toggled(KINDS, kinds, kind) })}
-            >
+        <Checks
+          legend={t('Kinds (none chosen: all)', 'Arten (keine gewählt: alle)')}
+          all={KINDS}
+          chosen={kinds}
+          nameOf={(kind) => (
+            <>
               <KindIcon kind={kind} />
               {kindName(kind)}
-            </Check>
-          ))}
-        </fieldset>
-        <fieldset class="row">
-          <legend>{t('State (none chosen: all)', 'Stand (keiner gewählt: alle)')}</legend>
-          {ALARM_STATES.map((state) => (
-            <Check
-              key={state}
-              isChecked={states.includes(state)}
-              onChange={() => onChange({ ...search, states: toggled(ALARM_STATES, states, state) })}
-            >
-              {stateNames()[state]}
-            </Check>
-          ))}
-        </fieldset>
+            </>
+          )}
+          onChange={(chosen) => onChange({ ...search, kinds: chosen })}
+        />
+        <Checks
+          legend={t('State (none chosen: all)', 'Stand (keiner gewählt: alle)')}
+          all={ALARM_STATES}
+          chosen={states}
+          nameOf={(state) => stateNames()[state]}
+          onChange={(chosen) => onChange({ ...search, states: chosen })}
+        />
         <Check
           isChecked={isWithoutTests}
           onChange={(isChecked) => onChange({ ...search, isWithoutTests: isChecked })}
@@ -163,9 +161,33 @@ function Filters({ homes, search, onChange }: FiltersProps) {
   );
 }
 
-/** The chosen values with one added or removed, in the order of all. */
-function toggled<Value>(all: readonly Value[], chosen: readonly Value[], one: Value): Value[] {
-  return all.filter((value) => chosen.includes(value) !== (value === one));
+interface ChecksProps<Value> {
+  readonly legend: string;
+  readonly all: readonly Value[];
+  readonly chosen: readonly Value[];
+  readonly nameOf: (value: Value) => ComponentChildren;
+  /** The chosen values are in the order of all. */
+  readonly onChange: (chosen: readonly Value[]) => void;
+}
+
+function Checks<Value extends string>(props: ChecksProps<Value>) {
+  const { legend, all, chosen, nameOf, onChange } = props;
+  return (
+    <fieldset class="row">
+      <legend>{legend}</legend>
+      {all.map((one) => (
+        <Check
+          key={one}
+          isChecked={chosen.includes(one)}
+          onChange={(isChecked) =>
+            onChange(all.filter((value) => (value === one ? isChecked : chosen.includes(value))))
+          }
+        >
+          {nameOf(one)}
+        </Check>
+      ))}
+    </fieldset>
+  );
 }
 
 /** The time and the number of further filters, for when they are folded. */
