@@ -360,11 +360,13 @@ describe('a table of devices', () => {
   });
 
   it('reads quoted cells with separators and quotation marks', () => {
-    expect(devices('"Bed ""A"", left";"Room; 7"\nBed 2;\n"Bed 3";')).toEqual([
+    const text = '"Bed ""A"", left";"Room; 7"\nBed 2;\n"""Bed"" 3";';
+    expect(devices(text)).toEqual([
       ['Bed "A", left', 'Room; 7'],
       ['Bed 2', ''],
-      ['Bed 3', ''],
+      ['"Bed" 3', ''],
     ]);
+    expect(parseDevices(text).rows.flatMap(({ faults }) => faults)).toEqual([]);
   });
 
   it('reports what is wrong with each line, by its number in the table', () => {
@@ -372,9 +374,9 @@ describe('a table of devices', () => {
     const faults = parseDevices(text).rows.map((row) => [row.line, row.state, ...row.faults]);
     expect(faults).toEqual([
       [2, 'fault', 'name-missing'],
-      [3, 'fault', 'name-too-long'],
+      [3, 'fault', 'too-long'],
       [4, 'fault', 'too-many-cells'],
-      [5, 'fault', 'room-invalid'],
+      [5, 'fault', 'invalid'],
       [6, 'new'],
       [7, 'fault', 'unclosed-quote'],
     ]);

@@ -68,7 +68,7 @@ export function topicPattern(locationId: string, devices: string, rest: string):
 // Presence
 
 /** Whether a device is online and since when, from its newest `status` message. */
-export interface Status {
+interface Status {
   readonly online: boolean;
   readonly since: string;
   /** The hub through which it was last heard. */
@@ -101,7 +101,7 @@ live.listen({
 });
 
 /** What is known of a device's connection. */
-export interface Presence {
+interface Presence {
   readonly state: 'online' | 'offline' | 'never';
   /** The hub through which it was last heard. */
   readonly via: Named | undefined;

@@ -278,12 +278,11 @@ function faultText(fault: RowFault): string {
     ),
     'too-many-cells': t('There are more cells than columns.', 'Es sind mehr Felder als Spalten.'),
     'name-missing': t('There is no name.', 'Der Name fehlt.'),
-    'name-too-long': tooLong(t('The name', 'Der Name')),
-    'room-too-long': tooLong(t('The room', 'Das Zimmer')),
-    'group-too-long': tooLong(t('The group', 'Die Gruppe')),
-    'name-invalid': unusable(t('The name', 'Der Name')),
-    'room-invalid': unusable(t('The room', 'Das Zimmer')),
-    'group-invalid': unusable(t('The group', 'Die Gruppe')),
+    'too-long': t('A name has more than 120 characters.', 'Ein Name hat mehr als 120 Zeichen.'),
+    invalid: t(
+      'A name has characters that cannot be shown.',
+      'Ein Name enthält Zeichen, die sich nicht darstellen lassen.',
+    ),
     'room-ambiguous': t('Several rooms have this name.', 'Mehrere Zimmer heißen so.'),
     'group-ambiguous': t('Several groups have this name.', 'Mehrere Gruppen heißen so.'),
     'group-without-room': t(
@@ -305,15 +304,6 @@ function faultText(fault: RowFault): string {
   };
   return texts[fault];
 }
-
-const tooLong = (what: string) =>
-  t(`${what} has more than 120 characters.`, `${what} hat mehr als 120 Zeichen.`);
-
-const unusable = (what: string) =>
-  t(
-    `${what} has characters that cannot be shown.`,
-    `${what} enthält Zeichen, die sich nicht darstellen lassen.`,
-  );
 
 function noteText(note: RowNote): string {
   const texts: Readonly<Record<RowNote, string>> = {

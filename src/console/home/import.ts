@@ -29,11 +29,14 @@ export type RowFault =
   | 'unclosed-quote'
   | 'too-many-cells'
   | 'name-missing'
-  | `${'name' | 'room' | 'group'}-${'too-long' | 'invalid'}`
-  | `${'room' | 'group'}-ambiguous`
+  | 'too-long'
+  | 'invalid'
+  | 'room-ambiguous'
+  | 'group-ambiguous'
   | 'group-without-room'
   | 'room-in-other-group'
-  | `custom-data-${'invalid' | 'too-large'}`;
+  | 'custom-data-invalid'
+  | 'custom-data-too-large';
 
 /**
  * What to know before it is created: an earlier row is the same, the home has such a device, or what is created or
@@ -80,50 +83,58 @@ const COLUMNS = {
 
 /** Reads a table: cells pasted from a spreadsheet, or a CSV with semicolons or commas, with or without a header. */
 export function parseDevices(text: string): Table {
-  const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/);
-  const separator = separatorOf(lines.find(isFilled) ?? '');
-  const filled = lines
-    .map((line, index) => ({ line: index + 1, cells: cellsOf(line, separator) }))
+  const texts = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/);
+  const separator = separatorOf(texts.find(isFilled) ?? '');
+  const lines = texts
+    .map((one, index) => ({ line: index + 1, ...cellsOf(one, separator) }))
     .filter(({ cells }) => cells.some(isFilled));
-  const head = filled[0]?.cells ?? [];
-  const hasHead = head.some((cell) => COLUMNS.name.test(cell));
-  const indexOf = (column: RegExp, index: number) =>
-    hasHead ? head.findIndex((cell) => column.test(cell)) : index;
-  const at = {
-    name: indexOf(COLUMNS.name, 0),
-    room: indexOf(COLUMNS.room, 1),
-    group: indexOf(COLUMNS.group, -1),
-    customData: indexOf(COLUMNS.customData, -1),
-  };
-  const columns = hasHead ? head.length : 2;
-  const known = new Set(Object.values(at));
+  const columns = columnsOf(lines[0]?.cells ?? []);
+  const data = columns.hasHead ? lines.slice(1) : lines;
   const seen = new Set<string>();
-  const data = hasHead ? filled.slice(1) : filled;
-  const rows = data.slice(0, MAX_ROWS).map(({ line, cells }): ImportRow => {
-    const [name = '', room = ''] = [cells[at.name], cells[at.room]];
-    const values = {
-      name,
-      room,
-      group: cells[at.group] ?? '',
-      customData: cells[at.customData] ?? '',
-    };
-    const key = JSON.stringify([name, room]);
-    const notes = seen.has(key) ? (['repeated'] as const) : [];
-    seen.add(key);
-    const faults = cells.some((cell) => cell.startsWith('"'))
-      ? (['unclosed-quote'] as const)
-      : [
-          ...(cells.slice(columns).some(isFilled) ? (['too-many-cells'] as const) : []),
-          ...faultsOf(values),
-        ];
-    return { line, ...values, faults, notes, state: stateOf(faults) };
-  });
   return {
-    rows,
+    rows: data.slice(0, MAX_ROWS).map((line) => rowOf(line, columns, seen)),
     separator,
     isTooLong: data.length > MAX_ROWS,
-    unknownColumns: hasHead ? head.filter((cell, index) => cell !== '' && !known.has(index)) : [],
+    unknownColumns: columns.unknown,
   };
+}
+
+type Columns = ReturnType<typeof columnsOf>;
+
+/** Which cell is what; -1 if the table has no such column. */
+function columnsOf(head: readonly string[]) {
+  const indexOf = (column: RegExp) => head.findIndex((cell) => column.test(cell));
+  const name = indexOf(COLUMNS.name);
+  if (name === -1) {
+    const at = { name: 0, room: 1, group: -1, customData: -1 };
+    return { hasHead: false, at, count: 2, unknown: [] };
+  }
+  const [room, group] = [indexOf(COLUMNS.room), indexOf(COLUMNS.group)];
+  const at = { name, room, group, customData: indexOf(COLUMNS.customData) };
+  const known = new Set(Object.values(at));
+  const unknown = head.filter((cell, index) => cell !== '' && !known.has(index));
+  return { hasHead: true, at, count: head.length, unknown };
+}
+
+/** @param seen the names and rooms of earlier rows */
+function rowOf(
+  { line, cells, isClosed }: Line,
+  { at, count }: Columns,
+  seen: Set<string>,
+): ImportRow {
+  const values = {
+    name: cells[at.name] ?? '',
+    room: cells[at.room] ?? '',
+    group: cells[at.group] ?? '',
+    customData: cells[at.customData] ?? '',
+  };
+  const key = JSON.stringify([values.name, values.room]);
+  const notes: readonly RowNote[] = seen.has(key) ? ['repeated'] : [];
+  seen.add(key);
+  const faults = isClosed ? faultsOf(values) : [];
+  if (!isClosed) faults.push('unclosed-quote');
+  if (isClosed && cells.slice(count).some(isFilled)) faults.push('too-many-cells');
+  return { line, ...values, faults, notes, state: stateOf(faults) };
 }
 
 function separatorOf(line: string): string {
@@ -131,27 +142,35 @@ function separatorOf(line: string): string {
   return ['\t', ';'].find((one) => unquoted.includes(one)) ?? ',';
 }
 
-/** The trimmed cells of a line (RFC 4180); one whose quotation mark is not closed keeps it. */
-function cellsOf(line: string, separator: string): readonly string[] {
+interface Line {
+  readonly line: number;
+  readonly cells: readonly string[];
+  /** Whether each quotation mark is closed at the end of its cell. */
+  readonly isClosed: boolean;
+}
+
+/** The trimmed cells of a line (RFC 4180). */
+function cellsOf(line: string, separator: string): Omit<Line, 'line'> {
   const cell = new RegExp(` *(?:"((?:[^"]|"")*)" *|([^${separator}]*))(${separator}|$)`, 'y');
   const cells: string[] = [];
+  let isClosed = true;
   for (let end = separator; end === separator; ) {
     const [, quoted, plain = '', found = ''] = cell.exec(line) ?? [];
+    if (plain.startsWith('"')) isClosed = false;
     cells.push((quoted?.replaceAll('""', '"') ?? plain).trim());
     end = found;
   }
-  return cells;
+  return { cells, isClosed };
 }
 
 type Values = Pick<ImportRow, 'name' | 'room' | 'group' | 'customData'>;
 
-function faultsOf(values: Values): readonly RowFault[] {
+function faultsOf(values: Values): RowFault[] {
   const faults: RowFault[] = [];
   if (values.name === '') faults.push('name-missing');
-  for (const column of ['name', 'room', 'group'] as const) {
-    if ([...values[column]].length > MAX_NAME_LENGTH) faults.push(`${column}-too-long`);
-    if (isUnusable(values[column])) faults.push(`${column}-invalid`);
-  }
+  const names = [values.name, values.room, values.group];
+  if (names.some((name) => [...name].length > MAX_NAME_LENGTH)) faults.push('too-long');
+  if (names.some(isUnusable)) faults.push('invalid');
   if (values.group !== '' && values.room === '') faults.push('group-without-room');
   const fault = values.customData === '' ? undefined : customDataFault(values.customData);
   if (fault?.type === 'too-large') faults.push('custom-data-too-large');

@@ -189,9 +189,7 @@ function fileName(homeName: string): string {
   const home = [...homeName.replaceAll(/[^\p{L}\p{N}]+/gu, '-')]
     .slice(0, MAX_NAME_IN_FILE)
     .join('');
-  const now = new Date(live.clock.now());
-  const [month, day] = [now.getMonth() + 1, now.getDate()].map((part) =>
-    String(part).padStart(2, '0'),
-  );
-  return `${t('devices', 'geraete')}-${home}-${now.getFullYear()}-${month}-${day}.csv`;
+  // Swedes write dates as ISO 8601 does.
+  const day = new Date(live.clock.now()).toLocaleDateString('sv-SE');
+  return `${t('devices', 'geraete')}-${home}-${day}.csv`;
 }
