@@ -372,7 +372,9 @@ test('names in the audit trail what was changed, and shows only that, and older 
   await moved.getByRole('button', { name: 'Only this: Bed 7' }).click();
   await page.getByText('Only about Bed 7').waitFor();
   await row(page, 'Who did what', 'Bed 8').first().waitFor({ state: 'detached' });
-  await button(page, 'Show all again').click();
+  const all = button(page, 'Show all again');
+  await expect.poll(() => all.evaluate((one) => one === document.activeElement)).toBe(true);
+  await all.press('Enter');
   await row(page, 'Who did what', 'Bed 8').first().waitFor();
   await moved.getByRole('link', { name: 'Bed 7' }).click();
   await page.getByRole('heading', { name: 'Bed 7' }).waitFor();

@@ -1,6 +1,6 @@
 /** The audit trail: who did what, to what, and when; the newest first. */
 
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { type AuditEvent, type AuditQuery, listAuditRecords } from '../api.js';
 import { dateTime, language, t } from '../language.js';
 import { hrefTo } from '../place.js';
@@ -105,11 +105,13 @@ interface OnlyOneProps {
 
 /** Tells that the list is limited to what was chosen in a row, and ends this. */
 function OnlyOne({ chosen, text, onEnd }: OnlyOneProps) {
+  // The button that was pressed is gone with its row.
+  const takeFocus = useRef((button: HTMLButtonElement | null) => button?.focus());
   if (chosen === undefined) return null;
   return (
     <p class="row">
       <strong>{text(chosen.name)}</strong>
-      <button type="button" onClick={onEnd}>
+      <button ref={takeFocus.current} type="button" onClick={onEnd}>
         {t('Show all again', 'Wieder alle zeigen')}
       </button>
     </p>

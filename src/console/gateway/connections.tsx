@@ -11,8 +11,8 @@ import {
   type StoredSession,
 } from '../api.js';
 import { language, number, t } from '../language.js';
-import { TimeAgo } from '../ui/bits.js';
-import { List } from '../ui/list.js';
+import { Since, TimeAgo } from '../ui/bits.js';
+import { type Column, List } from '../ui/list.js';
 import { REFRESHED, useLoaded } from '../ui/load.js';
 import { DENIED_DE } from './denied-words.js';
 import { homeOf, knownHomes, PrincipalName } from './named.js';
@@ -30,6 +30,11 @@ export function Connections() {
 type Client = Pick<Connection, 'principal' | 'clientId' | 'name'>;
 
 const keyOf = ({ principal, clientId }: Client) => `${principal.id} ${clientId}`;
+
+const clientColumns = (): readonly Column<Client>[] => [
+  [t('Who', 'Wer'), ({ principal, name }) => <PrincipalName {...principal} name={name} />],
+  [t('Client id', 'Client-ID'), ({ clientId }) => <code>{clientId}</code>],
+];
 
 /** The persistent sessions with the largest backlogs. */
 function Sessions() {
@@ -58,8 +63,7 @@ function Sessions() {
         )
       }
       columns={[
-        [t('Who', 'Wer'), ({ principal, name }) => <PrincipalName {...principal} name={name} />],
-        [t('Client id', 'Client-ID'), ({ clientId }) => <code>{clientId}</code>],
+        ...clientColumns(),
         [t('State', 'Zustand'), (session) => <SessionState session={session} />],
         [
           t('Waiting alarms', 'Wartende Alarme'),
@@ -79,16 +83,10 @@ function Sessions() {
 
 function SessionState({ session }: { readonly session: StoredSession }) {
   const { connected, awaySince } = session;
-  if (connected) return <span class="good">{t('connected', 'verbunden')}</span>;
   return (
-    <>
-      <span class="bad">{t('away', 'nicht verbunden')}</span>
-      {awaySince !== null && (
-        <>
-          , <TimeAgo at={awaySince} />
-        </>
-      )}
-    </>
+    <Since at={awaySince} isGood={connected}>
+      {connected ? t('connected', 'verbunden') : t('away', 'nicht verbunden')}
+    </Since>
   );
 }
 
@@ -125,8 +123,7 @@ function OpenConnections() {
         )
       }
       columns={[
-        [t('Who', 'Wer'), ({ principal, name }) => <PrincipalName {...principal} name={name} />],
-        [t('Client id', 'Client-ID'), ({ clientId }) => <code>{clientId}</code>],
+        ...clientColumns(),
         [t('Address', 'Adresse'), ({ address }) => <code>{address}</code>],
         [t('Since', 'Seit'), ({ since }) => <TimeAgo at={since} />],
         [
@@ -172,9 +169,9 @@ function Slowed({ slowed }: Pick<Connection, 'slowed'>) {
   };
   const [of = '', name = ''] = slowed.limit.split('.');
   return (
-    <span class="bad">
-      {names[name] ?? slowed.limit} {owners[of] ?? ''}, <TimeAgo at={slowed.since} />
-    </span>
+    <Since at={slowed.since}>
+      {names[name] ?? slowed.limit} {owners[of] ?? ''}
+    </Since>
   );
 }
 

@@ -1,6 +1,6 @@
 /** Where messages go besides to clients: the bridges and the webhooks, their queues, and what they never delivered. */
 
-import type { ComponentChildren, VNode } from 'preact';
+import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import {
   type Bridge,
@@ -15,7 +15,7 @@ import {
   sendOutputDeadLettersAgain,
 } from '../api.js';
 import { number, t } from '../language.js';
-import { FailureText, TimeAgo } from '../ui/bits.js';
+import { FailureText, Since, TimeAgo } from '../ui/bits.js';
 import { ChangeDialog, Dialog, openDialog } from '../ui/dialog.js';
 import { type Column, List } from '../ui/list.js';
 import { REFRESHED, useChange, useLoaded } from '../ui/load.js';
@@ -54,12 +54,9 @@ export function Bridges() {
         ],
         [
           t('Last failure', 'Letzter Fehler'),
-          ({ lastError }) =>
-            lastError && (
-              <Failed at={lastError.at}>
-                {failureNames()[lastError.kind] ?? lastError.kind} ({lastError.detail})
-              </Failed>
-            ),
+          ({ lastError: error }) => (
+            <LastFailure at={error?.at} text={error === null ? undefined : failureText(error)} />
+          ),
         ],
         deadLettersColumn((name) => (
           <DeadLetters name={name} read={() => listDeadLetters({ name })} />
@@ -112,6 +109,10 @@ export const failureNames = (): Readonly<Record<string, string>> => ({
   ),
 });
 
+function failureText({ kind, detail }: NonNullable<Bridge['lastError']>): string {
+  return `${failureNames()[kind] ?? kind} (${detail})`;
+}
+
 interface BridgeStateProps {
   readonly bridge: Bridge;
   readonly onDeleted: () => void;
@@ -142,14 +143,9 @@ function BridgeState({ bridge, onDeleted }: BridgeStateProps) {
     );
   if (!connected) return <span class="bad">{t('down', 'unterbrochen')}</span>;
   return (
-    <>
-      <span class="good">{t('connected', 'verbunden')}</span>
-      {connectedSince !== null && (
-        <>
-          , <TimeAgo at={connectedSince} />
-        </>
-      )}
-    </>
+    <Since at={connectedSince} isGood>
+      {t('connected', 'verbunden')}
+    </Since>
   );
 }
 
@@ -199,7 +195,7 @@ export function Webhooks() {
         ...queueColumns(),
         [
           t('Last failure', 'Letzter Fehler'),
-          ({ lastError }) => lastError && <Failed at={lastError.at}>{lastError.detail}</Failed>,
+          ({ lastError }) => <LastFailure at={lastError?.at} text={lastError?.detail} />,
         ],
         deadLettersColumn((name) => (
           <DeadLetters
@@ -225,20 +221,26 @@ function WebhookState({ state }: Pick<Output, 'state'>) {
 function Named({ name, at }: { readonly name: string; readonly at: string | null }) {
   return (
     <>
-      <strong>{name}</strong> <code>{at}</code>
+      <strong>{name}</strong> {at !== null && <code class="gateway-address">{at}</code>}
     </>
   );
 }
 
-function Failed({ at, children }: { readonly at: string; readonly children: ComponentChildren }) {
+interface LastFailureProps {
+  readonly at: string | undefined;
+  readonly text: string | undefined;
+}
+
+function LastFailure({ at, text }: LastFailureProps) {
+  if (at === undefined) return t('none', 'keiner');
   return (
     <>
-      {children}, <TimeAgo at={at} />
+      {text}, <TimeAgo at={at} />
     </>
   );
 }
 
-const when = (at: string | null) => at !== null && <TimeAgo at={at} />;
+const when = (at: string | null) => (at === null ? '–' : <TimeAgo at={at} />);
 
 /** The columns of a queue: waiting, delivered, dropped. */
 function queueColumns(): readonly Column<Destination>[] {
@@ -254,16 +256,14 @@ function queueColumns(): readonly Column<Destination>[] {
 }
 
 function Dropped({ dropped: { tooOld, tooMany, refused, lost } }: Pick<Destination, 'dropped'>) {
-  return (
-    <>
-      {t(`${number(tooOld)} too old`, `${number(tooOld)} zu alt`)},{' '}
-      {t(`${number(tooMany)} too many`, `${number(tooMany)} zu viele`)},{' '}
-      <span class={refused > 0 ? 'bad' : ''}>
-        {t(`${number(refused)} refused`, `${number(refused)} unzustellbar`)}
-      </span>
-      , {t(`${number(lost)} lost`, `${number(lost)} verloren`)}
-    </>
-  );
+  const said = [
+    tooOld > 0 && t(`${number(tooOld)} too old`, `${number(tooOld)} zu alt`),
+    tooMany > 0 && t(`${number(tooMany)} too many`, `${number(tooMany)} zu viele`),
+    refused > 0 && t(`${number(refused)} refused`, `${number(refused)} unzustellbar`),
+    lost > 0 && t(`${number(lost)} lost`, `${number(lost)} verloren`),
+  ].filter((one) => one !== false);
+  if (said.length === 0) return number(0);
+  return <span class="bad">{said.join(', ')}</span>;
 }
 
 const deadLettersOf = (name: string) => t(`Dead letters of ${name}`, `Unzustellbares von ${name}`);

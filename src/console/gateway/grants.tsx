@@ -163,9 +163,10 @@ function GrantFields({ grant, onChange }: GrantFieldsProps) {
       <Choice
         label={t('Role', 'Rolle')}
         value={role}
-        options={roles.map((one) => [one, `${roleNames()[one]} (${roleHints()[one]})`] as const)}
+        options={roles.map((one) => [one, roleNames()[one]] as const)}
         onChange={(chosen) => onChange({ ...grant, role: chosen })}
       />
+      <p class="hint">{roleHints()[role]}</p>
     </>
   );
 }

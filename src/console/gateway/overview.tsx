@@ -36,8 +36,8 @@ export function Overview() {
             <p class="good">{t('Nothing is wrong.', 'Alles in Ordnung.')}</p>
           ) : (
             <ul class="gateway-faults plain">
-              {grouped(faults).map((group) => (
-                <FaultGroup key={group.advice} group={group} />
+              {[...grouped(faults)].map(([key, group]) => (
+                <FaultGroup key={key} {...group} />
               ))}
             </ul>
           )}
@@ -73,19 +73,20 @@ interface Problem {
   more: number;
 }
 
-/** Faults with the same advice. */
-interface FaultGroup {
+/** Faults with the same code and advice. */
+interface Group {
   readonly code: string;
   readonly advice: string;
   acknowledgeable: boolean;
   readonly problems: Map<string, Problem>;
 }
 
-function grouped(faults: readonly AdvisedFault[]): FaultGroup[] {
-  const groups = new Map<string, FaultGroup>();
+function grouped(faults: readonly AdvisedFault[]): Map<string, Group> {
+  const groups = new Map<string, Group>();
   for (const { code, advice, message, subject, acknowledgeable, more = 0 } of faults) {
-    const group = groups.get(advice) ?? { code, advice, acknowledgeable, problems: new Map() };
-    groups.set(advice, group);
+    const key = `${code} ${advice}`;
+    const group = groups.get(key) ?? { code, advice, acknowledgeable, problems: new Map() };
+    groups.set(key, group);
     group.acknowledgeable ||= acknowledgeable;
     // One that stands for others comes after those; its own message has their number.
     const last = [...group.problems.keys()].at(-1);
@@ -95,30 +96,16 @@ function grouped(faults: readonly AdvisedFault[]): FaultGroup[] {
     problem.more += more;
     if (subject !== undefined) problem.subjects.push(subject);
   }
-  return [...groups.values()];
+  return groups;
 }
 
-interface FaultGroupProps {
-  readonly group: FaultGroup;
-}
-
-function FaultGroup({ group }: FaultGroupProps) {
-  const { code, advice, acknowledgeable, problems } = group;
+function FaultGroup({ code, advice, acknowledgeable, problems }: Group) {
   return (
     <li class="card">
       {[...problems].map(([message, problem]) => (
         <Fragment key={message}>
           <strong>{message}</strong>
-          {code === 'unknown-device' ? (
-            problem.subjects.map((subject) => (
-              <p key={subject.id} class="row">
-                <SubjectName subject={subject} />
-                <UnknownDevice id={subject.id} />
-              </p>
-            ))
-          ) : (
-            <Subjects problem={problem} />
-          )}
+          {code === 'unknown-device' ? <UnknownDevices {...problem} /> : <Subjects {...problem} />}
         </Fragment>
       ))}
       <p>
@@ -128,6 +115,22 @@ function FaultGroup({ group }: FaultGroupProps) {
     </li>
   );
 }
+
+function UnknownDevices({ subjects, more }: Problem) {
+  return (
+    <>
+      {subjects.map((subject) => (
+        <p key={subject.id} class="row">
+          <SubjectName subject={subject} />
+          <UnknownDevice id={subject.id} />
+        </p>
+      ))}
+      {more > 0 && <p>{andMore(more)}</p>}
+    </>
+  );
+}
+
+const andMore = (count: number) => t(`and ${number(count)} more`, `und ${number(count)} weitere`);
 
 /** A text with code in backquotes. */
 function WithCode({ text }: { readonly text: string }) {
@@ -139,19 +142,14 @@ function WithCode({ text }: { readonly text: string }) {
 /** As many are named at first. */
 const FIRST_NAMES = 6;
 
-interface SubjectsProps {
-  readonly problem: Problem;
-}
-
 /** “20 devices: Bed 1, Bed 2, and 18 more” */
-function Subjects({ problem: { subjects, more } }: SubjectsProps) {
+function Subjects({ subjects, more }: Problem) {
   const [isWhole, setWhole] = useState(false);
   const [first] = subjects;
   if (first === undefined) return null;
   const shown = isWhole ? subjects : subjects.slice(0, FIRST_NAMES);
   const hidden = subjects.length - shown.length;
   const total = subjects.length + more;
-  const andMore = (count: number) => t(`and ${number(count)} more`, `und ${number(count)} weitere`);
   return (
     <p>
       {total > 1 && `${number(total)} ${subjectNames()[first.type]?.[1] ?? ''}: `}
@@ -190,12 +188,8 @@ export const subjectNames = (): Readonly<
   address: [t('Address', 'Adresse'), t('addresses', 'Adressen')],
 });
 
-interface SubjectNameProps {
-  readonly subject: Subject;
-}
-
 /** The name of what a fault is about; it leads to where one finds more about it. */
-function SubjectName({ subject }: SubjectNameProps) {
+function SubjectName({ subject }: { readonly subject: Subject }) {
   const { name, via } = subject;
   const href = hrefOf(subject);
   return (
