@@ -1,7 +1,7 @@
 /** The messages of one device as they come, over a stream of its own: the newest fifty, which can be frozen. */
 
 import { type ReadonlySignal, signal } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useLayoutEffect, useMemo } from 'preact/hooks';
 import { dateTime, t } from '../language.js';
 import { LiveFeed, type LiveMessage } from '../live.js';
 import { exactJson } from '../request.js';
@@ -80,7 +80,7 @@ export function useDeviceStream(locationId: string, deviceId: string): DeviceStr
     () => new DeviceStream(`care-homes/${locationId}/devices/${deviceId}/#`),
     [locationId, deviceId],
   );
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (token === null) return;
     stream.feed.start(token);
     return () => stream.feed.stop();
