@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { t } from '../language.js';
 import { live } from '../live.js';
 import { hrefTo, place } from '../place.js';
-import { session } from '../session.js';
+import { ALL_HOMES, session } from '../session.js';
 import { tabNote } from '../shell.js';
 import { FailureText } from '../ui/bits.js';
 import { openDialog } from '../ui/dialog.js';
@@ -28,8 +28,6 @@ const DENSE_FROM = 6;
 const NEW_FOR_MS = 60_000;
 /** Longer than it takes to notice that a row has moved, and than the pause within a double tap. */
 const SETTLES_IN_MS = 400;
-/** The value of the choice of homes for all of them, here and in the address of the history. */
-const ALL_HOMES = '*';
 
 // Lazy: only administrators need them, and both draw QR codes.
 const FirstSteps = loadedLater(async () => (await import('../home/first-steps.js')).FirstSteps);

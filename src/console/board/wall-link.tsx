@@ -5,13 +5,12 @@ import { createAccessToken } from '../api.js';
 import { GroupChoice } from '../gateway/grants.js';
 import { SignInLink } from '../gateway/sign-in-link.js';
 import { t } from '../language.js';
+import { ALL_HOMES } from '../session.js';
 import { ChangeDialog, Dialog, openDialog, useCloseDialog } from '../ui/dialog.js';
 import { Choice, Text } from '../ui/fields.js';
 import { chosenHomeId, openAlarms } from './open-alarms.js';
 
 const title = () => t('Link for a wall screen', 'Link für einen Wandbildschirm');
-
-const ALL_HOMES = '*';
 
 export function WallLinkDialog() {
   const homes = openAlarms.homes.value;

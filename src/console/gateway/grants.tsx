@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks';
 import { type Grant, listGroups } from '../api.js';
 import { t } from '../language.js';
+import { ALL_HOMES } from '../session.js';
 import { Choice, type Option } from '../ui/fields.js';
 import { useLoaded } from '../ui/load.js';
 import { Deleted, HomeChoice, HomeName, knownHomes } from './named.js';
@@ -63,7 +64,7 @@ export function GrantsText({ grants, groups }: GrantsTextProps) {
       {grants.map(({ location, group, role }) => (
         <li key={`${location} ${group} ${role}`}>
           {roleNames()[role]}:{' '}
-          {location === '*' ? t('All homes', 'Alle Heime') : <HomeName id={location} />}
+          {location === ALL_HOMES ? t('All homes', 'Alle Heime') : <HomeName id={location} />}
           {group !== undefined && (
             <>
               , {t('group', 'Gruppe')}{' '}
@@ -130,7 +131,7 @@ export function GrantList({ initial, onChange }: GrantListProps) {
 }
 
 /** What a new grant is at first. */
-export const LEAST: Grant = { location: '*', role: 'viewer' };
+export const LEAST: Grant = { location: ALL_HOMES, role: 'viewer' };
 
 interface GrantFieldsProps {
   readonly grant: Grant;
@@ -139,7 +140,7 @@ interface GrantFieldsProps {
 
 function GrantFields({ grant, onChange }: GrantFieldsProps) {
   const { location, group, role } = grant;
-  const isEverywhere = location === '*';
+  const isEverywhere = location === ALL_HOMES;
   const roles = ROLES.filter((one) => one !== 'admin' || isEverywhere);
   return (
     <>
@@ -148,7 +149,7 @@ function GrantFields({ grant, onChange }: GrantFieldsProps) {
         none={t('All homes', 'Alle Heime')}
         onChange={(chosen) => {
           const kept = chosen !== '' && role === 'admin' ? 'manager' : role;
-          onChange({ location: chosen === '' ? '*' : chosen, role: kept });
+          onChange({ location: chosen === '' ? ALL_HOMES : chosen, role: kept });
         }}
       />
       {!isEverywhere && (

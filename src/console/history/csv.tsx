@@ -5,9 +5,10 @@ import { exportAlarms, type Location } from '../api.js';
 import { formatBytes, language, t } from '../language.js';
 import { live } from '../live.js';
 import { type Failure, failureOf } from '../request.js';
+import { ALL_HOMES } from '../session.js';
 import { FailureText } from '../ui/bits.js';
 import { csvSeparator, saveFile } from '../ui/handover.js';
-import { ALL_HOMES, type AlarmSearch, alarmQuery, localText } from './search.js';
+import { type AlarmSearch, alarmQuery, localText } from './search.js';
 
 type Download =
   | { readonly step: 'none' | 'reading' }

@@ -14,10 +14,10 @@ import { dateTime, number, t } from '../language.js';
 import { live } from '../live.js';
 import { type Medium, mediaOf, RecordingPlayer } from '../recording.js';
 import { type Failure, failureOf } from '../request.js';
+import { ALL_HOMES } from '../session.js';
 import { FailureText, TimeAgo } from '../ui/bits.js';
 import { AlarmDetails, nameOfKind, stateNames } from './details.js';
 import {
-  ALL_HOMES,
   type AlarmSearch,
   ANY_ALARM,
   ANY_TIME,

@@ -11,6 +11,7 @@ import { KINDS, KindIcon, kindName } from '../kinds.js';
 import { locale, t } from '../language.js';
 import { live } from '../live.js';
 import { place, replacePlace } from '../place.js';
+import { ALL_HOMES } from '../session.js';
 import { FailureText } from '../ui/bits.js';
 import { Check, Choice, type Option, Text } from '../ui/fields.js';
 import { useLoaded } from '../ui/load.js';
@@ -20,7 +21,6 @@ import { AlarmReport, REPORT_PATH, stateNames } from './details.js';
 import { AlarmList } from './list.js';
 import {
   ALARM_STATES,
-  ALL_HOMES,
   type AlarmSearch,
   ANY_ALARM,
   ANY_TIME,

@@ -7,9 +7,7 @@ import type { AlarmState, CountQuery } from '../api.js';
 import { KINDS, type Kind } from '../kinds.js';
 import type { LiveMessage } from '../live.js';
 import { recordOf } from '../request.js';
-
-/** Instead of the id of a home: all that the token may see. */
-export const ALL_HOMES = '*';
+import { ALL_HOMES } from '../session.js';
 
 /** In the order in which an alarm goes through them. */
 export const ALARM_STATES: readonly AlarmState[] = ['raised', 'acknowledged', 'resolved'];
