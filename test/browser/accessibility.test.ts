@@ -238,7 +238,7 @@ test('every page is drawn again in the language that is chosen', async ({ own, o
     await page.getByLabel(/^(Language|Sprache)$/).selectOption(isGerman ? 'en' : 'de');
     // The tab's title is set last.
     const named = isGerman ? 'Care-home gateway' : 'Pflegeheim-Gateway';
-    await page.waitForFunction(`document.title.endsWith('${named}')`);
+    await page.waitForFunction((end) => document.title.endsWith(end), named);
     const chosen = await textsOf(page);
     // Loaded anew, everything is in the language that was chosen.
     await page.reload();
