@@ -122,6 +122,7 @@ export class Gateway {
       outputs,
       events,
       certificateEndMs: () => this.#certificate?.endMs,
+      authority: this.#certificate?.authority,
     });
     storage.startConfirming();
     await foundation.beforeListening?.();

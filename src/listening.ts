@@ -13,6 +13,7 @@ import { Circle } from './network/circle.js';
 import { ConnectionRate } from './network/connection-rate.js';
 import type { BoundAddress } from './network/listen.js';
 import { connectionShares } from './network/open-files.js';
+import { SelfSigned } from './network/self-signed.js';
 import { CERTIFICATE_CHECK_MS, ServerCertificate } from './network/server-certificate.js';
 import type { Quota } from './site/access/quota-watch.js';
 import type { SiteParts } from './site/open.js';
@@ -39,6 +40,12 @@ type Listen = (
   port: number,
   certificate?: ServerCertificate,
 ) => Promise<BoundAddress>;
+
+/** What the certificate needs of the foundation. */
+export type CertificateNeeds = Pick<Foundation, 'config' | 'log' | 'now'> & {
+  readonly health: Pick<Foundation['health'], 'report'>;
+  readonly releasers: Pick<Foundation['releasers'], 'every'>;
+};
 
 /** The configuration keys for a listener's address. */
 interface AddressKeys {
@@ -80,17 +87,19 @@ export async function openListeners(
 /**
  * Opens the certificate of the TLS listeners; undefined without `tls`.
  *
- * @throws GatewayError `start-failed` when it is unreadable
+ * @throws GatewayError `start-failed` when it is unreadable, or cannot be made
  */
 export async function openCertificate({
-  config: { tls },
+  config: { tls, dataDir, http },
   health,
   log,
   now,
   releasers,
-}: Foundation): Promise<ServerCertificate | undefined> {
+}: CertificateNeeds): Promise<ServerCertificate | undefined> {
   if (tls === undefined) return undefined;
-  const certificate = await ServerCertificate.open({ ...tls, health, log, now });
+  const own = { dataDir, publicUrl: http.publicUrl, log, now };
+  const issuer = tls.selfSigned ? await SelfSigned.open(own) : undefined;
+  const certificate = await ServerCertificate.open({ ...tls, issuer, health, log, now });
   warnOfSlowKey(certificate, log);
   releasers.every(CERTIFICATE_CHECK_MS, () => void certificate.check());
   return certificate;
@@ -146,6 +155,7 @@ function listenersOf(
   releasers.every(LOOK_AT_NETWORKS_MS, () => {
     networks = ownNetworks();
   });
+  const requiresClients = config.tls?.clientCertificates === 'required';
   const isOfHome = (network: string) => networks.has(network);
   const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed, isOfHome);
   const circle = new Circle();
@@ -174,7 +184,8 @@ function listenersOf(
   });
   return {
     mqtt: (host, port, certificate) => {
-      const listener = new TcpListener({ host, port, certificate, rate, circle, broker, log });
+      const place = { host, port, certificate, requiresClients };
+      const listener = new TcpListener({ ...place, rate, circle, broker, log });
       open.push(listener);
       return listener.start();
     },

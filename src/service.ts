@@ -6,9 +6,9 @@ import type { ExternalStore, GatewayOptions } from './foundation.js';
 import { Gateway } from './gateway.js';
 import type { HttpListener } from './http/server/listener.js';
 import { createStandingByListener } from './http/server/standing-by.js';
-import { explained, type GatewayAddresses } from './listening.js';
+import { explained, type GatewayAddresses, openCertificate } from './listening.js';
 import type { BoundAddress } from './network/listen.js';
-import { CERTIFICATE_CHECK_MS, ServerCertificate } from './network/server-certificate.js';
+import type { ServerCertificate } from './network/server-certificate.js';
 import { Releasers } from './releasers.js';
 import { keysOf } from './store/keys.js';
 import { addressOfStore, type StoreAddress } from './store/open.js';
@@ -261,7 +261,7 @@ export class StandingBy {
     try {
       const addresses: Record<string, BoundAddress> = { http: await listen(http.host, http.port) };
       if (tls !== undefined) {
-        const certificate = await this.#openCertificate(tls);
+        const certificate = await this.#openCertificate();
         addresses['https'] = await listen(tls.host, http.tlsPort, certificate);
       }
       this.#log.info({ addresses }, 'gateway standing by');
@@ -272,12 +272,13 @@ export class StandingBy {
   }
 
   /** The serving gateway reports the faults of its certificate: this one shows none. */
-  async #openCertificate(tls: NonNullable<Config['tls']>): Promise<ServerCertificate> {
-    const unseen = { report: () => undefined };
-    const options = { ...tls, health: unseen, log: this.#log, now: Date.now };
-    const certificate = await ServerCertificate.open(options);
-    this.#checking = setInterval(() => void certificate.check(), CERTIFICATE_CHECK_MS);
-    return certificate;
+  #openCertificate(): Promise<ServerCertificate | undefined> {
+    const health = { report: () => undefined };
+    const every = (intervalMs: number, work: () => void) => {
+      this.#checking = setInterval(work, intervalMs);
+    };
+    const needs = { config: this.#config, log: this.#log, now: Date.now };
+    return openCertificate({ ...needs, health, releasers: { every } });
   }
 
   async #free(): Promise<void> {

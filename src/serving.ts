@@ -32,11 +32,14 @@ export interface ServedParts {
   readonly installation: Installation;
   /** Undefined without TLS. */
   readonly certificateEndMs: () => number | undefined;
+  /** The gateway's own certificate authority, PEM; undefined without one. */
+  readonly authority: string | undefined;
 }
 
 /** Opens the HTTP interface, still without listeners. */
 export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
   const { storage, site, delivery, ingest, brokers, bridges, footage, installation } = parts;
+  const { authority } = parts;
   const { config, log, health, now, elapsed, version, runtime } = foundation;
   const { broker, flows } = brokers;
   const { registry, requestDurations } = openMetrics({
@@ -91,7 +94,8 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     openMetrics: config.http.openMetrics,
     cursorKey: installation.cursorKey,
     maxBodyBytes: config.http.maxBodyBytes,
-    files: new BuiltFiles(foundation.consoleDirectory, portsOf(config)),
+    files: new BuiltFiles(foundation.consoleDirectory, portsOf(config), authority !== undefined),
+    authority,
     footageOrigins: footage.origins,
     version,
     log,

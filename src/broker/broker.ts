@@ -7,6 +7,7 @@ import type { Aedes } from 'aedes';
 import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { networkOf } from '../domain/addresses.js';
+import type { ClientCertificate } from '../domain/credentials.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
 import { formatTime } from '../domain/time.js';
 import type { Hubs } from '../ingest/hubs.js';
@@ -141,8 +142,12 @@ export class Broker {
     this.#wills.stop();
   }
 
-  /** Takes a new connection; if there are too many without a login, the oldest of them goes. */
-  arrived(address: string, protocol: Protocol): Client {
+  /**
+   * Takes a new connection; if there are too many without a login, the oldest of them goes.
+   *
+   * @param certificate that it has shown, of the right authority
+   */
+  arrived(address: string, protocol: Protocol, certificate?: ClientCertificate): Client {
     const { maxConnections } = this.#options;
     // After a restart all clients are strangers, and there is room for all of them.
     const room = Math.max(maxConnections * PART_OF_STRANGERS, maxConnections - this.#owners.size);
@@ -151,7 +156,7 @@ export class Broker {
       this.#nameStranger(oldest);
       oldest.close();
     }
-    const client = new Client(this, address, protocol);
+    const client = new Client(this, address, protocol, certificate);
     this.#strangers.add(client);
     return client;
   }

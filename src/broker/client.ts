@@ -7,6 +7,7 @@
  */
 import type { Session } from '../delivery/sessions/session.js';
 import { networkOf } from '../domain/addresses.js';
+import type { ClientCertificate } from '../domain/credentials.js';
 import type { Principal } from '../domain/grants.js';
 import {
   FIRST_FAILURE,
@@ -73,6 +74,8 @@ type State = 'connecting' | 'logging-in' | 'open' | 'closed';
 export class Client {
   readonly address: string;
   readonly protocol: Protocol;
+  /** Of the right authority; it may log in without a password. */
+  readonly certificate: ClientCertificate | undefined;
   readonly incoming: Incoming;
   readonly #broker: Broker;
   readonly #arrivedAtMs = performance.now();
@@ -94,10 +97,16 @@ export class Client {
   #isUnread = false;
   #isCredentialEnded = false;
 
-  constructor(broker: Broker, address: string, protocol: Protocol) {
+  constructor(
+    broker: Broker,
+    address: string,
+    protocol: Protocol,
+    certificate: ClientCertificate | undefined,
+  ) {
     this.#broker = broker;
     this.address = address;
     this.protocol = protocol;
+    this.certificate = certificate;
     this.incoming = new Incoming(() => this.#arrived());
   }
 

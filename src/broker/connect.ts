@@ -219,6 +219,7 @@ const RETURN_CODES = {
   'wrong-password': [4, BAD_USER_NAME_OR_PASSWORD],
   'too-many-failed-logins': [4, BAD_USER_NAME_OR_PASSWORD],
   'no-credentials': [5, NOT_AUTHORIZED],
+  'certificate-refused': [5, NOT_AUTHORIZED],
   'authentication-method': [null, BAD_AUTHENTICATION_METHOD],
   'connecting-too-fast': [null, null],
   'tls-handshake-failed': [null, null],

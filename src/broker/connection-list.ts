@@ -7,7 +7,10 @@ export const DENIED_REASONS = {
     'The password is not the secret of the device, or not the access token, or the token has expired.',
   'too-many-failed-logins':
     'Too many logins failed from this address, or with this user name: wait some seconds.',
-  'no-credentials': 'A user name and a password are required.',
+  'no-credentials':
+    'A user name and a password are required, or a certificate of an authority in tls.clientCaFile.',
+  'certificate-refused':
+    'The client certificate names no device, or another one than the user name, or has expired, or was issued before the device got its present secret.',
   'client-id-missing': 'A persistent session needs a client id.',
   'client-id-too-long': 'The client id is longer than 256 bytes.',
   'client-id-reserved': 'The client id begins with bridge/ or $share/, which are reserved.',

@@ -9,7 +9,7 @@ import type { Circle } from '../network/circle.js';
 import type { ConnectionRate } from '../network/connection-rate.js';
 import { type BoundAddress, listen } from '../network/listen.js';
 import type { ServerCertificate } from '../network/server-certificate.js';
-import { TlsFront } from '../network/tls.js';
+import { clientCertificateOf, TlsFront } from '../network/tls.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
 import type { Broker } from './broker.js';
 import { ConnectError } from './connect.js';
@@ -20,6 +20,8 @@ export interface TcpListenerOptions {
   readonly port: number;
   /** Undefined: plaintext. */
   readonly certificate?: ServerCertificate | undefined;
+  /** Whether a TLS client needs a certificate of its own. */
+  readonly requiresClients: boolean;
   readonly rate: Pick<ConnectionRate, 'admits'>;
   /** The turns in which TLS handshakes begin. */
   readonly circle: Circle;
@@ -34,7 +36,7 @@ export class TcpListener {
 
   constructor(options: TcpListenerOptions) {
     this.#options = options;
-    const { certificate, circle, rate, broker, log } = options;
+    const { certificate, requiresClients, circle, rate, broker, log } = options;
     const listenToErrors = (socket: Socket) => {
       socket.on('error', (error) => log.debug({ err: error }, 'connection failed'));
     };
@@ -42,6 +44,7 @@ export class TcpListener {
       certificate &&
       new TlsFront({
         certificate,
+        requiresClients,
         circle,
         onSecure: (secured) => {
           listenToErrors(secured);
@@ -83,7 +86,8 @@ export class TcpListener {
   }
 
   #serve(socket: Socket, address: string): void {
-    const client = this.#options.broker.arrived(address, this.#protocol);
+    const certificate = clientCertificateOf(socket);
+    const client = this.#options.broker.arrived(address, this.#protocol, certificate);
     client.start(overSocket(socket, client.incoming));
   }
 }
@@ -153,7 +157,8 @@ export class WebSocketListener {
     }
     this.#server.handleUpgrade(request, socket, head, (connection) => {
       if (!(socket instanceof Socket)) return;
-      const client = broker.arrived(address, isSecure ? 'wss' : 'ws');
+      const protocol = isSecure ? 'wss' : 'ws';
+      const client = broker.arrived(address, protocol, clientCertificateOf(socket));
       const onBadFrames = () => {
         if (client.isClosed) return;
         watch.exceeded('websocket-frames', `address:${networkOf(address)}`);

@@ -51,7 +51,7 @@ export class Logins {
     const { clientId, isPersistent, bytes } = request;
     // [MQTT-3.1.3-8]: a persistent session needs an identifier (dependency-faults.md, 10).
     if (clientId === '' && isPersistent) throw new ConnectError('client-id-missing');
-    const principal = await this.#identify(client.address, request.username, password);
+    const principal = await this.#identify(client, request.username, password);
     const owner = sessionOwner(principal);
     const key = sessionKey(owner.key, clientId);
     const { flows, sessions, quotas } = this.#options;
@@ -86,11 +86,16 @@ export class Logins {
   }
 
   async #identify(
-    address: string,
+    { address, certificate }: Client,
     username: string | undefined,
     password: Uint8Array | undefined,
   ): Promise<Principal> {
     const { accessTokens, failedLogins, isKnown } = this.#options;
+    if (certificate !== undefined && password === undefined) {
+      const device = accessTokens.byCertificate(certificate, username?.toLowerCase());
+      if (device === undefined) throw new ConnectError('certificate-refused');
+      return device;
+    }
     if (username === undefined || password === undefined) {
       throw new ConnectError('no-credentials');
     }

@@ -37,15 +37,40 @@ export const tlsSchema = z.strictObject({
     .describe(
       'the address of the TLS listeners: all of IPv6 and IPv4; IPv4 alone where the machine has no IPv6',
     ),
-  certFile: filePath.meta({
-    description: 'the certificate chain, PEM',
+  certFile: filePath.optional().meta({
+    description: 'the certificate chain, PEM; needed without selfSigned',
     examples: ['/etc/care-home-gateway/tls.crt'],
   }),
-  keyFile: filePath.meta({
-    description: 'the private key, PEM',
+  keyFile: filePath.optional().meta({
+    description: 'the private key, PEM; needed without selfSigned',
     examples: ['/etc/care-home-gateway/tls.key'],
   }),
+  selfSigned: z
+    .boolean()
+    .default(false)
+    .describe(
+      'instead of both files: whether the gateway makes an authority, whose certificate is at /ca.pem, and renews a certificate of its own',
+    ),
+  clientCaFile: filePath.optional().meta({
+    description:
+      'the authority of client certificates, PEM: a device whose id is the CN or a URI in its certificate needs no password',
+    examples: ['/etc/care-home-gateway/devices-ca.crt'],
+  }),
+  clientCertificates: z
+    .enum(['optional', 'required'])
+    .optional()
+    .meta({
+      description:
+        'required: MQTT over TLS takes no client without a certificate of clientCaFile; HTTPS, which browsers use, does. Left out: optional',
+      examples: ['required'],
+    }),
 });
+
+/** The keys as loaded: the files are known also if the gateway makes them. */
+export type TlsConfig = z.output<typeof tlsSchema> & {
+  readonly certFile: string;
+  readonly keyFile: string;
+};
 
 export const mqttSchema = z.strictObject({
   host: host.default(LOOPBACK).describe('the address of the plaintext listener'),

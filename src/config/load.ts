@@ -1,11 +1,13 @@
 import { resolve } from 'node:path';
+import { SELF_SIGNED_FILE } from '../domain/credentials.js';
 import { fieldFaults } from '../domain/field-faults.js';
 import { isObject } from '../domain/json.js';
 import { type FieldFault, GatewayError } from '../errors.js';
 import { type Assignment, configKeys, readEnvironment } from './environment.js';
 import { type FilePlace, findConfigFile, readConfigFile } from './file.js';
+import type { TlsConfig } from './listener-schema.js';
 import { type CertificateFiles, ruleFaults } from './rules.js';
-import { type Config, configSchema } from './schema.js';
+import { type Config, configSchema, type ParsedConfig } from './schema.js';
 
 /**
  * Loads the configuration from file and environment; the environment wins. Paths become absolute.
@@ -68,20 +70,31 @@ function naming(assignments: readonly Assignment[]): (fault: FieldFault) => Fiel
   };
 }
 
-function withAbsolutePaths(config: Config, cwd: string): Config {
+function withAbsolutePaths(config: ParsedConfig, cwd: string): Config {
   const { tls, redis } = config;
+  const dataDir = resolve(cwd, config.dataDir);
   return {
     ...config,
-    dataDir: resolve(cwd, config.dataDir),
-    ...(tls && {
-      tls: { ...tls, certFile: resolve(cwd, tls.certFile), keyFile: resolve(cwd, tls.keyFile) },
-    }),
+    dataDir,
+    tls: tls && tlsConfig(tls, dataDir, cwd),
     redis: {
       ...redis,
       ...(redis.tls && { tls: withAbsoluteFiles(redis.tls, cwd) }),
       ...(redis.sentinelTls && { sentinelTls: withAbsoluteFiles(redis.sentinelTls, cwd) }),
     },
     bridges: config.bridges.map((bridge) => withAbsoluteFiles(bridge, cwd)),
+  };
+}
+
+/** Without files of the customer, those that the gateway makes. */
+function tlsConfig(tls: NonNullable<ParsedConfig['tls']>, dataDir: string, cwd: string): TlsConfig {
+  const own = resolve(dataDir, SELF_SIGNED_FILE);
+  const { certFile = own, keyFile = own, clientCaFile } = tls;
+  return {
+    ...tls,
+    certFile: resolve(cwd, certFile),
+    keyFile: resolve(cwd, keyFile),
+    ...(clientCaFile !== undefined && { clientCaFile: resolve(cwd, clientCaFile) }),
   };
 }
 

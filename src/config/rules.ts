@@ -4,6 +4,7 @@
  * Wrong values are replaced by their defaults first, so one run reports every fault.
  */
 
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
@@ -74,6 +75,7 @@ export function ruleFaults(values: Values, cwd: string): FieldFault[] {
       ? []
       : ['mqtt', 'http'].flatMap((name) => plaintextFaults(name, section(name)))),
     ...portFaults(config),
+    ...tlsFaults(values['tls'] === undefined ? undefined : section('tls'), cwd),
     ...within('tls', certificateFaults(config.tls ?? {}, cwd)),
     ...within('redis', [
       ...placeFaults(store),
@@ -221,6 +223,41 @@ function clientTlsFaults(files: CertificateFiles, cwd: string): FieldFault[] {
   ];
 }
 
+/** The certificate has files, or the gateway makes it; that of the clients' authority is checked like the others. */
+function tlsFaults(tls: Values | undefined, cwd: string): FieldFault[] {
+  if (tls === undefined) return [];
+  const { selfSigned, clientCertificates, clientCaFile } = tls;
+  const files = given(tls, ['certFile', 'keyFile']);
+  const [isOwn, isCaMissing] = [selfSigned === true, clientCaFile === undefined];
+  const missing = ['certFile', 'keyFile'].filter((key) => !files.includes(key));
+  return [
+    ...(!isOwn && files.length === 0
+      ? faultsOf(['tls'], 'needs certFile and keyFile, or selfSigned: true')
+      : within('tls', faultsOf(isOwn ? [] : missing, 'is missing'))),
+    ...within('tls', [
+      ...faultsOf(isOwn ? files : [], 'cannot be given, selfSigned is true'),
+      ...faultsOf(
+        clientCertificates !== undefined && isCaMissing ? ['clientCertificates'] : [],
+        'is for clientCaFile, which is missing',
+      ),
+      ...(typeof clientCaFile === 'string' ? authorityFaults(resolve(cwd, clientCaFile)) : []),
+    ]),
+  ];
+}
+
+function authorityFaults(file: string): FieldFault[] {
+  const problem = whyUnreadable(file);
+  if (problem !== undefined) return faultsOf(['clientCaFile'], problem);
+  try {
+    // In OpenSSL's context an authority that is no certificate would just be missing.
+    return new X509Certificate(readFileSync(file)).ca
+      ? []
+      : faultsOf(['clientCaFile'], 'is not the certificate of an authority');
+  } catch {
+    return faultsOf(['clientCaFile'], 'holds no usable certificate in PEM');
+  }
+}
+
 /** Checks that the files are readable, hold PEM of their kind, and belong together. */
 function certificateFaults(files: CertificateFiles, cwd: string): FieldFault[] {
   const both: SecureContextOptions = {};
@@ -267,7 +304,7 @@ function within(section: string, faults: readonly FieldFault[]): FieldFault[] {
  * A start only warns: alarms of clients that use no TLS, or do not check it, must not wait for a new certificate.
  */
 export function endedCertificateFaults({ tls }: Config, nowMs: number): FieldFault[] {
-  const hasEnded = tls !== undefined && endOf(tls) <= nowMs;
+  const hasEnded = tls !== undefined && !tls.selfSigned && endOf(tls) <= nowMs;
   return faultsOf(hasEnded ? ['tls.certFile'] : [], 'the certificate has ended');
 }
 
@@ -277,7 +314,8 @@ function endOf({ certFile }: NonNullable<Config['tls']>): number {
 
 /** Warnings about a valid configuration, for `check-config` and the log at start-up. */
 export function configWarnings({ tls, outputs }: Config, nowMs: number): string[] {
-  const ending = tls && endingFault(endOf(tls), nowMs);
+  // The gateway renews its own.
+  const ending = tls?.selfSigned === false ? endingFault(endOf(tls), nowMs) : undefined;
   return [
     ...(ending === undefined ? [] : [`tls.certFile: ${faultWords(ending, 'en').message}`]),
     ...outputs.flatMap(({ name, topics }) =>

@@ -5,7 +5,7 @@ import { limitsSchema } from '../domain/limits.js';
 import { outputsSchema } from '../domain/output-schema.js';
 import { escalationsSchema, silentAfterSchema } from '../domain/rules.js';
 import { footageSchema } from './footage-schema.js';
-import { httpSchema, mqttSchema, tlsSchema } from './listener-schema.js';
+import { httpSchema, mqttSchema, type TlsConfig, tlsSchema } from './listener-schema.js';
 import { storeSchema } from './store-schema.js';
 
 /** Every key of the configuration with its default (contract 1 and 5). Units are in the names. */
@@ -51,7 +51,7 @@ export const configSchema = z.strictObject({
   tls: tlsSchema
     .optional()
     .describe(
-      'MQTT over TLS and HTTPS. Left out: no TLS listeners. Both files are read again when they change, and on SIGHUP',
+      'MQTT over TLS and HTTPS. Left out: no TLS listeners. The files are read again when they change, and on SIGHUP',
     ),
   mqtt: mqttSchema
     .prefault({})
@@ -173,4 +173,8 @@ export const configSchema = z.strictObject({
     .describe('brokers that forwarded messages are sent to. A change takes effect with SIGHUP'),
 });
 
-export type Config = z.output<typeof configSchema>;
+/** The keys as the schema leaves them. */
+export type ParsedConfig = z.output<typeof configSchema>;
+
+/** The keys as loaded. */
+export type Config = Omit<ParsedConfig, 'tls'> & { readonly tls?: TlsConfig | undefined };

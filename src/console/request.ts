@@ -178,9 +178,17 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** What the page says of its gateway: its version, and its ports for MQTT, plain and over TLS. */
-export function ownValues(): { version: string; ports: { plain: number; tls: number } } {
+/** What the page says of its gateway. */
+interface OwnValues {
+  readonly version: string;
+  /** For MQTT. */
+  readonly ports: { readonly plain: number; readonly tls: number };
+  /** The path of its own certificate authority; empty if it has none. */
+  readonly ca: string;
+}
+
+export function ownValues(): OwnValues {
   const { dataset } = document.querySelector<HTMLElement>('meta[name=gateway]') ?? {};
-  const { version = '', mqtt, mqtts } = dataset ?? {};
-  return { version, ports: { plain: Number(mqtt) || 1883, tls: Number(mqtts) || 8883 } };
+  const { version = '', mqtt, mqtts, ca = '' } = dataset ?? {};
+  return { version, ports: { plain: Number(mqtt) || 1883, tls: Number(mqtts) || 8883 }, ca };
 }

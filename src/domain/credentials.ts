@@ -1,10 +1,17 @@
-/** Secrets of devices and access tokens, and the end of the gateway's own certificate. */
+/** Secrets and certificates of devices, access tokens, and the end of the gateway's own certificate. */
 
 import { createHash, randomBytes, timingSafeEqual, X509Certificate } from 'node:crypto';
 import { type FaultReport, fault } from './fault.js';
+import { isUuid } from './ids.js';
 
 const DAY_MS = 24 * 3_600_000;
-const WARNED_DAYS = 30;
+/** So many days before its end a certificate is a fault, and one that the gateway issues is renewed. */
+export const WARNED_DAYS = 30;
+/**
+ * The certificate that the gateway issues for itself (`tls.selfSigned`), in the data directory. One file with its key: they
+ * always belong together.
+ */
+export const SELF_SIGNED_FILE = 'tls/server.pem';
 const SECRET_BYTES = 32;
 /** Length of these bytes in base64url, without padding (RFC 4648, 5). */
 const GENERATED = /^[A-Za-z0-9_-]{43}$/;
@@ -43,6 +50,25 @@ export function secretMatches(secret: string | Uint8Array, hash: string): boolea
   const given = Buffer.from(hashSecret(secret), 'hex');
   const expected = Buffer.from(hash, 'hex');
   return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+/** What a client certificate says of its owner, which its authority has verified. */
+export interface ClientCertificate {
+  /** The ids that it names: its CN and its URIs, as a bare UUID or `urn:uuid:<UUID>`; in lower case. */
+  readonly ids: readonly string[];
+  readonly issuedAtMs: number;
+  readonly endMs: number;
+}
+
+/** Reads a client certificate. In its texts a comma or a line break within a value is escaped. */
+export function readClientCertificate(certificate: X509Certificate): ClientCertificate {
+  const { subject, subjectAltName = '', validFrom, validTo } = certificate;
+  const names = [
+    ...Array.from(subject?.matchAll(/^CN=(.*)$/gm) ?? [], ([, name = '']) => name),
+    ...subjectAltName.split(', ').flatMap((name) => /^URI:(.*)$/.exec(name)?.[1] ?? []),
+  ];
+  const ids = names.map((name) => name.toLowerCase().replace(/^urn:uuid:/, '')).filter(isUuid);
+  return { ids, issuedAtMs: Date.parse(validFrom), endMs: Date.parse(validTo) };
 }
 
 /** When a certificate ends; in a chain, the first one, which is the gateway's own. */

@@ -171,8 +171,8 @@ export const FAULTS = {
   }),
   ...kinds('certificate-unusable', WARNS, {
     certificateUnusable: [
-      "The new TLS certificate or its key cannot be used ({reason}): the old one stays.\nThe gateway's user cannot read the files under `tls`, they are not PEM or not complete, or the key belongs to another certificate. The fault ends once they can be used.",
-      'Das neue TLS-Zertifikat oder sein Schlüssel ist nicht verwendbar ({reason}): Das alte bleibt in Gebrauch.\nDie Dateien unter `tls` sind für den Benutzer des Gateways nicht lesbar, kein PEM oder nicht vollständig, oder der Schlüssel gehört zu einem anderen Zertifikat.',
+      "The new TLS certificate or its key cannot be used ({reason}): the old one stays.\nThe gateway's user cannot read the files under `tls`, they are not PEM or not complete, or the key belongs to another certificate. With `tls.selfSigned` it cannot write to `<dataDir>/tls`. The fault ends once they can be used.",
+      'Das neue TLS-Zertifikat oder sein Schlüssel ist nicht verwendbar ({reason}): Das alte bleibt in Gebrauch.\nDie Dateien unter `tls` sind für den Benutzer des Gateways nicht lesbar, kein PEM oder nicht vollständig, oder der Schlüssel gehört zu einem anderen Zertifikat. Mit `tls.selfSigned` kann es nicht nach `<dataDir>/tls` schreiben.',
     ],
   }),
   ...kinds('runtime-unsupported', WARNS, {

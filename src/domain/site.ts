@@ -17,6 +17,8 @@ const device = group.extend({
   createdAtMs: z.number(),
   /** SHA-256 of the secret, hexadecimal. */
   secretHash: z.string(),
+  /** When it got that in place of another one: certificates issued before are revoked. */
+  secretRenewedAtMs: z.number().optional(),
   /** JSON text of an object, which keeps the customer's spelling. */
   customData: z.string().refine((text) => isJson(text) && objectMembers(text) !== undefined),
   /** After how many seconds without a packet it is silent; undefined: as the configuration says. */

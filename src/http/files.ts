@@ -69,9 +69,10 @@ export class BuiltFiles {
 
   /**
    * @param ports of this gateway, by the names of the servers in `asyncapi.json`
+   * @param hasAuthority whether `/ca.pem` has something
    * @throws GatewayError `start-failed` when files are missing
    */
-  constructor(directory: string, ports: Readonly<Record<string, number>>) {
+  constructor(directory: string, ports: Readonly<Record<string, number>>, hasAuthority = false) {
     try {
       for (const name of readdirSync(directory, { recursive: true }).map(String)) {
         const type = CONTENT_TYPES[extname(name)];
@@ -79,7 +80,8 @@ export class BuiltFiles {
       }
       const described = asyncApi.parse(JSON.parse(textIn(directory, 'asyncapi.json')));
       this.#fill('asyncapi.json', JSON.stringify(withPorts(described, ports)));
-      const values = { version: described.info.version, ...ports };
+      const ca = hasAuthority ? 'ca.pem' : '';
+      const values = { version: described.info.version, ca, ...ports };
       this.#fill('index.html', withValues(textIn(directory, 'index.html'), values));
     } catch {
       // The directory is missing, or half of a build: the remedy is the same.

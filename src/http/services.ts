@@ -52,6 +52,8 @@ export interface HttpServices {
   readonly footageOrigins: readonly string[];
   /** The URL at which clients reach the gateway, without a trailing slash; undefined: the Host of each request. */
   readonly publicUrl: string | undefined;
+  /** The gateway's own certificate authority, PEM; undefined without one. */
+  readonly authority: string | undefined;
   /** Origins of web applications that may call the interface. */
   readonly allowedOrigins: readonly string[];
   /** The metrics in the format of Prometheus, like a registry of prom-client. */

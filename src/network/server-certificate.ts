@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
@@ -6,6 +7,7 @@ import { fault, NO_PAIR } from '../domain/fault.js';
 import { formatTime } from '../domain/time.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health/health.js';
+import type { SelfSigned } from './self-signed.js';
 
 export const CERTIFICATE_CHECK_MS = 2_000;
 
@@ -13,12 +15,18 @@ interface TlsTexts {
   /** PEM */
   readonly cert: string;
   readonly key: string;
+  /** The authority of client certificates; undefined: none is asked for. */
+  readonly ca: string | undefined;
   readonly endMs: number;
 }
+type ForHandshakes = Pick<TlsTexts, 'cert' | 'key' | 'ca'>;
 
 export interface ServerCertificateOptions {
   readonly certFile: string;
   readonly keyFile: string;
+  readonly clientCaFile?: string | undefined;
+  /** Issues the certificate, whose file is then read. */
+  readonly issuer?: SelfSigned | undefined;
   readonly health: Pick<Health, 'report'>;
   readonly log: Logger;
   /** The wall clock. */
@@ -32,7 +40,7 @@ export interface ServerCertificateOptions {
  */
 export class ServerCertificate {
   readonly #options: ServerCertificateOptions;
-  readonly #users: ((texts: Pick<TlsTexts, 'cert' | 'key'>) => void)[] = [];
+  readonly #users: ((texts: ForHandshakes) => void)[] = [];
   #texts: TlsTexts;
   /** The state of the files when they were last read, and when they were last checked. */
   #readState = '';
@@ -45,8 +53,9 @@ export class ServerCertificate {
 
   /** @throws GatewayError `start-failed` */
   static async open(options: ServerCertificateOptions): Promise<ServerCertificate> {
-    const state = await stateOf(options);
     try {
+      await options.issuer?.renew();
+      const state = await stateOf(options);
       const certificate = new ServerCertificate(options, await readTexts(options));
       certificate.#readState = state;
       certificate.#reportEnd();
@@ -61,8 +70,18 @@ export class ServerCertificate {
     return this.#texts.cert;
   }
 
+  /** The authority that clients are to trust, PEM; undefined unless the gateway has its own. */
+  get authority(): string | undefined {
+    return this.#options.issuer?.authority;
+  }
+
+  /** Whether clients are asked for certificates of their own. */
+  get asksClients(): boolean {
+    return this.#options.clientCaFile !== undefined;
+  }
+
   /** Calls with certificate and key, now and after each change: for later handshakes. */
-  onChange(use: (texts: Pick<TlsTexts, 'cert' | 'key'>) => void): void {
+  onChange(use: (texts: ForHandshakes) => void): void {
     this.#users.push(use);
     use(this.#texts);
   }
@@ -71,8 +90,16 @@ export class ServerCertificate {
     return this.#texts.endMs;
   }
 
-  /** Reads files that have changed and are no longer being written; call it every `CERTIFICATE_CHECK_MS`. */
+  /**
+   * Issues the certificate if it is due, or else reads files that have changed and are no longer being written; call it
+   * every `CERTIFICATE_CHECK_MS`.
+   */
   async check(): Promise<void> {
+    try {
+      if (await this.#options.issuer?.renew()) await this.reload();
+    } catch (error) {
+      this.#keepOld(error);
+    }
     const state = await stateOf(this.#options);
     const isSettled = state === this.#seenState;
     this.#seenState = state;
@@ -90,11 +117,16 @@ export class ServerCertificate {
       log.info({ validUntil: formatTime(this.endMs) }, 'read the TLS certificate again');
       health.report('certificate-files', undefined);
     } catch (error) {
-      log.error({ err: error }, 'the new TLS certificate cannot be used, the old one stays');
-      const reason = systemErrorCode(error) ?? NO_PAIR;
-      health.report('certificate-files', fault('certificateUnusable', { reason }));
+      this.#keepOld(error);
     }
     this.#reportEnd();
+  }
+
+  #keepOld(error: unknown): void {
+    const { health, log } = this.#options;
+    log.error({ err: error }, 'the new TLS certificate cannot be used, the old one stays');
+    const reason = systemErrorCode(error) ?? NO_PAIR;
+    health.report('certificate-files', fault('certificateUnusable', { reason }));
   }
 
   #reportEnd(): void {
@@ -104,15 +136,23 @@ export class ServerCertificate {
 }
 
 /** @throws Error of the file system or of OpenSSL unless certificate and key are there, complete and a pair */
-async function readTexts({ certFile, keyFile }: ServerCertificateOptions): Promise<TlsTexts> {
-  const [cert, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')]);
+async function readTexts(options: ServerCertificateOptions): Promise<TlsTexts> {
+  const { certFile, keyFile, clientCaFile } = options;
+  const [cert, key, ca] = await Promise.all([
+    readFile(certFile, 'utf8'),
+    readFile(keyFile, 'utf8'),
+    clientCaFile === undefined ? undefined : readFile(clientCaFile, 'utf8'),
+  ]);
   createSecureContext({ cert, key });
-  return { cert, key, endMs: certificateEndMs(cert) };
+  // In OpenSSL's context an authority that is no certificate would just be missing.
+  if (ca !== undefined) new X509Certificate(ca);
+  return { cert, key, ca, endMs: certificateEndMs(cert) };
 }
 
 /** Changes whenever one of the files is written, replaced, or reached through another link. */
-async function stateOf({ certFile, keyFile }: ServerCertificateOptions): Promise<string> {
-  const states = [certFile, keyFile].map(async (file) => {
+async function stateOf(options: ServerCertificateOptions): Promise<string> {
+  const { certFile, keyFile, clientCaFile = certFile } = options;
+  const states = [certFile, keyFile, clientCaFile].map(async (file) => {
     const { ino, size, ctimeMs } = await stat(file);
     return `${ino} ${size} ${ctimeMs}`;
   });

@@ -2,9 +2,10 @@
 
 import { constants } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls';
+import { createServer, type SecureContextOptions, type Server, TLSSocket } from 'node:tls';
 import type { Logger } from 'pino';
 import { networkOf, plainAddress } from '../domain/addresses.js';
+import { type ClientCertificate, readClientCertificate } from '../domain/credentials.js';
 import type { Circle } from './circle.js';
 import type { ServerCertificate } from './server-certificate.js';
 
@@ -36,6 +37,8 @@ export const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 export interface TlsFrontOptions {
   readonly certificate: ServerCertificate;
+  /** Whether a client without a certificate of the right authority cannot finish the handshake. */
+  readonly requiresClients?: boolean | undefined;
   /** Protocols for ALPN. */
   readonly protocols?: string[];
   /** The turns in which handshakes begin. */
@@ -59,21 +62,26 @@ export class TlsFront {
 
   constructor(options: TlsFrontOptions) {
     const { certificate, protocols, circle, onSecure, onFailed, log } = options;
-    const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = options;
+    const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, requiresClients = false } = options;
     this.#circle = circle;
     this.#timeoutMs = handshakeTimeoutMs;
     this.#server = createServer({
       ...SECURE_TLS,
       handshakeTimeout: handshakeTimeoutMs,
+      requestCert: certificate.asksClients,
+      rejectUnauthorized: requiresClients,
       ...(protocols !== undefined && { ALPNProtocols: protocols }),
     });
-    certificate.onChange(({ cert, key }) => {
-      this.#server.setSecureContext({ ...SECURE_TLS, cert, key });
+    certificate.onChange((texts) => {
+      // It takes no tickets of the one before: nobody resumes a session of an authority that is gone.
+      this.#server.setSecureContext({ ...SECURE_TLS, ...texts });
     });
     this.#server.on('secureConnection', onSecure);
     this.#server.on('tlsClientError', (error, socket) => {
       const address = plainAddress(socket.remoteAddress);
-      const reason = reasonOf(error);
+      const reason = socket.authorizationError
+        ? String(socket.authorizationError)
+        : reasonOf(error);
       log.info({ address, reason }, 'TLS handshake failed');
       onFailed?.(address, reason);
       socket.destroy();
@@ -98,6 +106,14 @@ export class TlsFront {
     });
     socket.once('close', () => this.#circle.leave(line, begin));
   }
+}
+
+/** The certificate that a client has shown, if its authority is the one of `tls.clientCaFile`. */
+export function clientCertificateOf(socket: Socket): ClientCertificate | undefined {
+  if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
+  // Without a certificate a resumed session is authorized, too.
+  const certificate = socket.getPeerX509Certificate();
+  return certificate && readClientCertificate(certificate);
 }
 
 /** The reason in words: OpenSSL's message is a line of its source code with a line break. */

@@ -198,12 +198,16 @@ export class Operations {
     );
   }
 
-  /** Gives the device a new secret: the old one stops working immediately. */
+  /** Gives the device a new secret: the old one, and certificates issued before, stop working immediately. */
   async replaceDeviceSecret(actor: Actor, key: DeviceKey): Promise<string> {
     const secret = newSecret();
     const secretHash = hashSecret(secret);
     const find = () => this.#model.requireDevice(key);
-    const replace = (before: Device) => ({ ...before, secretHash });
+    const replace = (before: Device) => ({
+      ...before,
+      secretHash,
+      secretRenewedAtMs: this.#now(),
+    });
     await this.#changes.edit(actor, ['device', 'device.secret-replaced'], find, replace);
     return secret;
   }

@@ -5,7 +5,12 @@
  * somebody else is: which device has a name and a secret, whose session has a key.
  */
 import type { Logger } from 'pino';
-import { hashSecret, newSecret, secretMatches } from '../domain/credentials.js';
+import {
+  type ClientCertificate,
+  hashSecret,
+  newSecret,
+  secretMatches,
+} from '../domain/credentials.js';
 import { type Grant, type Principal, principalKey } from '../domain/grants.js';
 import { newId } from '../domain/ids.js';
 import type { AccessToken } from '../domain/site.js';
@@ -199,6 +204,23 @@ export class AccessTokens {
     const record = this.#record(id);
     const isRight = record !== undefined && secretMatches(secret, record.tokenHash);
     return isRight ? this.#shown(record) : undefined;
+  }
+
+  /**
+   * The device that a verified certificate names (MQTT). One issued before the device got its present secret is revoked.
+   *
+   * @param username what the client calls itself; undefined: nothing
+   */
+  byCertificate(
+    { ids, issuedAtMs, endMs }: ClientCertificate,
+    username: string | undefined,
+  ): Principal | undefined {
+    const { model, now } = this.#options;
+    const named = username === undefined ? ids : ids.filter((id) => id === username);
+    const devices = named.flatMap((id) => model.device(id) ?? []);
+    const [device] = devices.filter(({ secretRenewedAtMs = 0 }) => issuedAtMs >= secretRenewedAtMs);
+    // A resumed TLS session does not check the end.
+    return device && endMs > now() ? { type: 'device', id: device.id } : undefined;
   }
 
   /**

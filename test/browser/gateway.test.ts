@@ -80,6 +80,24 @@ test('says that the gateway is ready, what is wrong and what to do, in German, t
   await page.getByText('Alles in Ordnung.').waitFor();
 });
 
+test('leads to the certificate authority of a gateway that has its own', async ({
+  gateway,
+  open,
+}) => {
+  const prepare = (page: Page) =>
+    page.route(`${gateway.httpUrl}/`, async (route) => {
+      const response = await route.fetch();
+      const body = (await response.text()).replace('data-ca=""', 'data-ca="ca.pem"');
+      await route.fulfill({ response, body });
+    });
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway', prepare });
+  const link = page.getByRole('link', { name: `${gateway.httpUrl}/ca.pem` });
+  await link.waitFor();
+  expect(await link.getAttribute('href')).toBe(`${gateway.httpUrl}/ca.pem`);
+  await page.getByRole('img', { name: 'The link as a QR code' }).waitFor();
+  await requireAccessible(page);
+});
+
 test('shows a fault of many devices once, with a link to each', async ({ home, open }) => {
   const devices = await times(8, (index) => home.device(`Bed ${index}`));
   const silent = { code: 'device-silent', stops: false, since: new Date().toISOString() };

@@ -61,8 +61,13 @@ export class Authority {
     return this.#issue(file, '/CN=upstream', extensions, days);
   }
 
-  client(name: string): Promise<Certificate> {
-    return this.#issue(`client-${name}`, `/CN=${name}`, 'extendedKeyUsage=clientAuth');
+  /**
+   * @param uri one that names the client as well
+   * @param file the name of its files
+   */
+  client(name: string, uri?: string, file = `client-${name}`): Promise<Certificate> {
+    const names = uri === undefined ? '' : `subjectAltName=URI:${uri}\n`;
+    return this.#issue(file, `/CN=${name}`, `${names}extendedKeyUsage=clientAuth`);
   }
 
   async #issue(

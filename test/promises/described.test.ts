@@ -14,7 +14,14 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { BASE64, DescribedHttp } from '../harness/described/described-http.js';
 import { describedMqtt } from '../harness/described/described-mqtt.js';
 import { expect, type Gateway, must, NO_LIMITS, testWith } from '../harness/index.js';
-import { DEVICE_PATHS, describedRoutes, OPEN_PATHS, SIGNED_PATHS, takesJson } from './routes.js';
+import {
+  DEVICE_PATHS,
+  describedRoutes,
+  OPEN_PATHS,
+  OPTIONAL_PATHS,
+  SIGNED_PATHS,
+  takesJson,
+} from './routes.js';
 
 const test = testWith({ env: NO_LIMITS });
 const VERSION = z.object({ version: z.string() }).parse(packageJson).version;
@@ -88,7 +95,7 @@ test('each operation says what it takes, what it answers and who may', async ({ 
     const name = `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`;
     const operation = operations.find((one) => one.name === name)?.operation;
     const isDevices = DEVICE_PATHS.includes(path);
-    const isOpen = [...OPEN_PATHS, ...SIGNED_PATHS].includes(path);
+    const isOpen = [...OPEN_PATHS, ...OPTIONAL_PATHS, ...SIGNED_PATHS].includes(path);
     // `/metrics` is open to loopback only; `/readyz` says more with a token.
     const open = ['/metrics', '/readyz'].includes(path) ? [{}, { bearer: [] }] : [];
     const security = isDevices ? [{ device: [] }] : undefined;

@@ -25,6 +25,9 @@ export const OPEN_PATHS = [
   '/mqtt',
 ];
 
+/** Open paths that answer 404 unless the configuration has something for them. */
+export const OPTIONAL_PATHS = ['/ca.pem'];
+
 /** Paths for holders of a signed URL; without a signature 403, whatever the token. */
 export const SIGNED_PATHS = ['/footage/:deviceId/:type/:file'];
 
@@ -66,7 +69,7 @@ export function describedRoutes(): Route[] {
 
 /** The routes that take an access token. */
 export function protectedRoutesOf(): Route[] {
-  const others = [...OPEN_PATHS, ...SIGNED_PATHS, ...DEVICE_PATHS];
+  const others = [...OPEN_PATHS, ...OPTIONAL_PATHS, ...SIGNED_PATHS, ...DEVICE_PATHS];
   return routesOf().filter(({ path }) => !others.includes(path));
 }
 

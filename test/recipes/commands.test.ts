@@ -389,6 +389,16 @@ describe('the commands of', () => {
     expect(publicKey.asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' });
   });
 
+  it('docs/operate/certificates.md', async () => {
+    await run('docs/operate/certificates.md');
+    const [authority, device] = ['devices-ca.crt', 'device.crt'].map(
+      (name) => new X509Certificate(readFileSync(join(checkout.directory, name))),
+    );
+    expect(authority?.ca).toBe(true);
+    expect(device?.verify(authority?.publicKey ?? device.publicKey)).toBe(true);
+    expect(device?.subject).toMatch(/^CN=[0-9a-f-]{36}$/);
+  });
+
   it('docs/operate/configuration.md', async () => {
     const valid = expect.stringContaining('the configuration is valid');
     expect(await run('docs/operate/configuration.md')).toEqual([valid, valid]);

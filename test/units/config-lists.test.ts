@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { loadConfig } from '../../src/config/load.js';
-import { configWarnings } from '../../src/config/rules.js';
+import { configWarnings, endedCertificateFaults } from '../../src/config/rules.js';
 import { isEmbeddedStore } from '../../src/config/store-schema.js';
 import { GatewayError } from '../../src/errors.js';
 
@@ -78,6 +78,49 @@ describe('listeners', () => {
       { GATEWAY_MQTT_PORT: '1', GATEWAY_HTTP_PORT: '1', GATEWAY_HTTP_HOST: '127.0.0.2' },
     ])('with different addresses are no fault: %j', (env) => {
       expect(faultsOf(env)).toEqual([]);
+    });
+  });
+
+  describe('TLS', () => {
+    const [CERT, KEY] = ['crt', 'key'].map((end) => resolve(`test/harness/tls/localhost.${end}`));
+    const FILES = { certFile: CERT, keyFile: KEY };
+    const variables = (tls: object) =>
+      Object.fromEntries(
+        Object.entries(tls).map(([key, value]) => {
+          const name = key.replace(/[A-Z]/g, '_$&').toUpperCase();
+          return [`GATEWAY_TLS_${name}`, String(value)];
+        }),
+      );
+
+    test.each<[object, string[]]>([
+      [{ host: '::' }, ['tls: needs certFile and keyFile, or selfSigned: true']],
+      [{ selfSigned: false }, ['tls: needs certFile and keyFile, or selfSigned: true']],
+      [
+        { ...FILES, selfSigned: true },
+        ['certFile', 'keyFile'].map((key) => `tls.${key}: cannot be given, selfSigned is true`),
+      ],
+      [
+        { selfSigned: true, clientCertificates: 'optional' },
+        ['tls.clientCertificates: is for clientCaFile, which is missing'],
+      ],
+      [
+        { selfSigned: true, clientCaFile: '/none/ca' },
+        ['tls.clientCaFile: cannot be read (ENOENT)'],
+      ],
+      [{ ...FILES, clientCaFile: KEY }, ['tls.clientCaFile: holds no usable certificate in PEM']],
+      [{ selfSigned: true }, []],
+      [{ ...FILES, clientCaFile: CERT, clientCertificates: 'required' }, []],
+    ])('with %j has these faults', (tls, faults) => {
+      const found = faultsOf(variables(tls)).map((text) => text.replace(/GATEWAY_\w+: /, ''));
+      expect(found).toEqual(faults);
+    });
+
+    test('has its own file in the data directory, and nothing to warn of, when the gateway makes it', () => {
+      const config = load({ GATEWAY_TLS_SELF_SIGNED: 'true', GATEWAY_DATA_DIR: '/var/lib/x' });
+      const own = '/var/lib/x/tls/server.pem';
+      expect(config.tls).toMatchObject({ certFile: own, keyFile: own });
+      expect(configWarnings(config, Date.now())).toEqual([]);
+      expect(endedCertificateFaults(config, Date.now())).toEqual([]);
     });
   });
 

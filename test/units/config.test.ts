@@ -202,7 +202,7 @@ describe('loading', () => {
       const config = loadConfig({ file, env: {}, programDir, cwd: programDir });
       expect(config.dataDir).toBe(join(programDir, 'd'));
       const certFile = join(programDir, 'a.crt');
-      expect(config.tls).toEqual({ host: '::', certFile, keyFile });
+      expect(config.tls).toEqual({ host: '::', certFile, keyFile, selfSigned: false });
     });
   });
 
@@ -380,6 +380,9 @@ describe('the environment', () => {
     GATEWAY_TLS_HOST: ['10.0.0.1', '10.0.0.1'],
     GATEWAY_TLS_CERT_FILE: [CERT_FILE, CERT_FILE],
     GATEWAY_TLS_KEY_FILE: [KEY_FILE, KEY_FILE],
+    GATEWAY_TLS_SELF_SIGNED: ['true', true],
+    GATEWAY_TLS_CLIENT_CA_FILE: [CERT_FILE, CERT_FILE],
+    GATEWAY_TLS_CLIENT_CERTIFICATES: ['required', 'required'],
     GATEWAY_WATCHDOG_URL: ['https://hc-ping.example/1', 'https://hc-ping.example/1'],
     GATEWAY_MQTT_HOST: ['0.0.0.0', '0.0.0.0'],
     GATEWAY_MQTT_PORT: ['0', 0],
@@ -459,11 +462,11 @@ describe('the environment', () => {
     return path.reduce<unknown>((inner, name) => z.looseObject({}).parse(inner)[name], value);
   }
 
-  /** Variables that cannot be set together: the store is in one place. */
+  /** Variables that cannot be set together: the store is in one place, and a certificate from one hand. */
   const ELSEWHERE: Record<string, RegExp> = {
-    url: /^GATEWAY_REDIS_(SENTINEL|NAME|CLUSTER)/,
-    sentinels: /^GATEWAY_REDIS_(URL|CLUSTER)/,
-    cluster: /^GATEWAY_REDIS_(URL|SENTINEL|NAME)/,
+    url: /^GATEWAY_(REDIS_(SENTINEL|NAME|CLUSTER)|TLS_SELF)/,
+    sentinels: /^GATEWAY_(REDIS_(URL|CLUSTER)|TLS_SELF)/,
+    cluster: /^GATEWAY_(REDIS_(URL|SENTINEL|NAME)|TLS_(CERT|KEY))/,
   };
 
   test('has one variable for every key of the schema', () => {

@@ -53,6 +53,8 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   mqtt: ['bridge'],
   ws: ['broker'],
   aws4fetch: ['footage'],
+  '@peculiar/asn1-schema': ['network'],
+  '@peculiar/asn1-x509': ['network'],
   yaml: ['config'],
   'prom-client': ['metrics', 'delivery'],
   'sonic-boom': ['logging'],

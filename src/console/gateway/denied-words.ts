@@ -10,7 +10,10 @@ export const DENIED_DE: Readonly<Record<string, string>> = {
     'Das Passwort ist nicht das Geheimnis des Geräts oder nicht der Zugangstoken, oder der Token ist abgelaufen.',
   'too-many-failed-logins':
     'Zu viele Anmeldungen von dieser Adresse oder mit diesem Benutzernamen sind fehlgeschlagen: Warten Sie einige Sekunden.',
-  'no-credentials': 'Benutzername und Passwort werden gebraucht.',
+  'no-credentials':
+    'Benutzername und Passwort werden gebraucht, oder ein Zertifikat einer Stelle in tls.clientCaFile.',
+  'certificate-refused':
+    'Das Client-Zertifikat nennt kein Gerät oder ein anderes als der Benutzername, ist abgelaufen, oder wurde ausgestellt, bevor das Gerät sein jetziges Geheimnis bekam.',
   'client-id-missing': 'Eine dauerhafte Sitzung braucht eine Client-ID.',
   'client-id-too-long': 'Die Client-ID ist länger als 256 Bytes.',
   'client-id-reserved': 'Die Client-ID beginnt mit bridge/ oder $share/; beides ist reserviert.',

@@ -8,6 +8,7 @@ import { live } from '../live.js';
 import { hrefTo } from '../place.js';
 import { ownValues } from '../request.js';
 import { FailureText } from '../ui/bits.js';
+import { QrCode } from '../ui/handover.js';
 import { useChange, useLoaded } from '../ui/load.js';
 import { homeHref, homeOf } from './named.js';
 import { RejectedPublishes } from './rejected.js';
@@ -44,7 +45,28 @@ export function Overview() {
         </>
       )}
       <RejectedPublishes />
+      <Authority />
     </>
+  );
+}
+
+/** Where phones and sensors get the certificate that has them trust the gateway, if it issues its own. */
+function Authority() {
+  const { ca } = ownValues();
+  if (ca === '') return null;
+  const { href } = new URL(ca, location.origin + location.pathname);
+  return (
+    <section>
+      <h2>{t('Certificate authority', 'Zertifizierungsstelle')}</h2>
+      <p>
+        {t(
+          'Sensors, phones and computers trust this gateway once they have its authority: ',
+          'Sensoren, Telefone und Rechner vertrauen diesem Gateway, sobald sie seine Zertifizierungsstelle kennen: ',
+        )}
+        <a href={href}>{href}</a>
+      </p>
+      <QrCode text={href} label={t('The link as a QR code', 'Der Link als QR-Code')} />
+    </section>
   );
 }
 

@@ -89,6 +89,7 @@ const NotReady = Problem.extend({ ready: z.literal(false), version, faults }).me
 const NOT_READY = 'The gateway cannot do its whole work: see `faults`.';
 
 const Document = z.looseObject({});
+const PEM_EXAMPLE = '-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n';
 
 export function operationRoutes(services: HttpServices, rights: Rights): Routes {
   const { health, files, metrics } = services;
@@ -208,6 +209,29 @@ export function operationRoutes(services: HttpServices, rights: Rights): Routes 
       answer: json('The document.', Document.meta({ examples: [{ asyncapi: '3.0.0' }] })),
       alsoAnswers: { 304: 'The client has it already.' },
       handle: ({ c }) => files.answer(c, 'asyncapi.json'),
+    }),
+    getAuthority: get('/ca.pem', {
+      tag,
+      summary: 'The certificate authority of the gateway, for clients to trust',
+      description: 'With `tls.selfSigned` only.',
+      right: everybody,
+      answer: {
+        status: 200,
+        description: 'The certificate, PEM.',
+        schema: z.void(),
+        others: { 'application/x-pem-file': z.string().meta({ examples: [PEM_EXAMPLE] }) },
+      },
+      problems: { 404: 'The gateway has no authority of its own.' },
+      handle: ({ c }) => {
+        if (services.authority === undefined) {
+          const detail = 'This gateway has no certificate authority of its own.';
+          throw new GatewayError('not-found', detail);
+        }
+        return c.body(services.authority, 200, {
+          'Content-Type': 'application/x-pem-file',
+          'Content-Disposition': 'attachment; filename="care-home-gateway-ca.pem"',
+        });
+      },
     }),
     openMqttConnection: get('/mqtt', {
       tag,
