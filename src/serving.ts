@@ -96,6 +96,7 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     maxBodyBytes: config.http.maxBodyBytes,
     files: new BuiltFiles(foundation.consoleDirectory, portsOf(config), authority !== undefined),
     authority,
+    securityContact: config.http.securityContact,
     footageOrigins: footage.origins,
     version,
     log,

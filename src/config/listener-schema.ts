@@ -117,6 +117,14 @@ export const httpSchema = z.strictObject({
       'where clients reach the gateway, as behind a proxy: what footage URLs begin with. Left out: scheme and Host of the request. Once set, /metrics needs a token from this machine too',
     examples: ['https://gateway.example.org'],
   }),
+  securityContact: z
+    .string()
+    .refine(isContact, 'must be a mailto: or https: URI')
+    .optional()
+    .meta({
+      description: 'whom to tell of a vulnerability, in /.well-known/security.txt (RFC 9116)',
+      examples: ['mailto:security@example.org'],
+    }),
   allowedOrigins: z
     .array(origin)
     .default([])
@@ -124,6 +132,11 @@ export const httpSchema = z.strictObject({
       'origins of web applications on other hosts that may call the interface from a browser (CORS), such as https://dashboard.example.org',
     ),
 });
+
+/** Whether a line of text is a URI that RFC 9116, 2.5.3 takes. */
+function isContact(text: string): boolean {
+  return /^(?:mailto:|https:\/\/)[!-~]+$/.test(text) && URL.canParse(text);
+}
 
 /** Whether the text is a web URL without credentials, query and fragment. */
 export function isWebUrl(text: string): boolean {

@@ -54,6 +54,8 @@ export interface HttpServices {
   readonly publicUrl: string | undefined;
   /** The gateway's own certificate authority, PEM; undefined without one. */
   readonly authority: string | undefined;
+  /** Whom to tell of a vulnerability, a URI; undefined: nobody is named. */
+  readonly securityContact: string | undefined;
   /** Origins of web applications that may call the interface. */
   readonly allowedOrigins: readonly string[];
   /** The metrics in the format of Prometheus, like a registry of prom-client. */

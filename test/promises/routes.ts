@@ -26,7 +26,7 @@ export const OPEN_PATHS = [
 ];
 
 /** Open paths that answer 404 unless the configuration has something for them. */
-export const OPTIONAL_PATHS = ['/ca.pem'];
+export const OPTIONAL_PATHS = ['/ca.pem', '/.well-known/security.txt'];
 
 /** Paths for holders of a signed URL; without a signature 403, whatever the token. */
 export const SIGNED_PATHS = ['/footage/:deviceId/:type/:file'];

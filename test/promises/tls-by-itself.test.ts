@@ -1,6 +1,6 @@
 /**
- * TLS without anybody's care (contract 6): the gateway's own authority and certificate, and devices that log in by a
- * certificate instead of a password.
+ * TLS without anybody's care (contract 6): the gateway's own authority and certificate, devices that log in by a
+ * certificate instead of a password, and whom to tell of a vulnerability.
  */
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
@@ -381,5 +381,25 @@ describe('a client certificate', () => {
     expect(await certified.login(first)).toBe(0);
     expect(await home.faults()).toEqual([]);
     await open.ping();
+  });
+});
+
+describe('/.well-known/security.txt', () => {
+  const PATH = '/.well-known/security.txt';
+
+  test('names the contact, for a year', async ({ own }) => {
+    const contact = 'mailto:security@example.org';
+    const url = 'https://box.example/gateway';
+    const env = { GATEWAY_HTTP_SECURITY_CONTACT: contact, GATEWAY_HTTP_PUBLIC_URL: url };
+    const gateway = await own.gateway({ env });
+    const { text, headers } = await ask(gateway, 'GET', PATH, { token: null });
+    expect(headers['content-type']).toMatch(/^text\/plain; charset=utf-8$/i);
+    const [, expires = ''] = /^Expires: (.*)$/m.exec(text) ?? [];
+    expect((Date.parse(expires) - Date.now()) / DAY_MS).toBeCloseTo(365, 1);
+    expect(text).toBe(`Contact: ${contact}\nExpires: ${expires}\nCanonical: ${url}${PATH}\n`);
+  });
+
+  test('is 404 without one', async ({ home }) => {
+    expect((await home.ask('GET', PATH, { token: null })).outcome).toBe('404 not-found');
   });
 });

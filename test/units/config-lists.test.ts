@@ -124,6 +124,14 @@ describe('listeners', () => {
     });
   });
 
+  test.each(['a@b.test', 'http://a.test', 'mailto:', 'mailto:a@b.test\nExpires: never'])(
+    'the security contact %j is a fault',
+    (contact) => {
+      const faults = faultsOf({ GATEWAY_HTTP_SECURITY_CONTACT: contact });
+      expect(faults).toEqual([expect.stringContaining('must be a mailto: or https: URI')]);
+    },
+  );
+
   test.each(['*', 'null', 'a.example', 'https://a.example/x', 'https://*.example'])(
     'the origin %s, which no browser sends, is a fault',
     (origin) => {

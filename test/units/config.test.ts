@@ -399,6 +399,7 @@ describe('the environment', () => {
     GATEWAY_HTTP_MAX_CONNECTIONS_PER_ADDRESS: ['9', 9],
     GATEWAY_HTTP_OPEN_METRICS: ['true', true],
     GATEWAY_HTTP_PUBLIC_URL: ['https://box.test/gateway', 'https://box.test/gateway'],
+    GATEWAY_HTTP_SECURITY_CONTACT: ['mailto:a@b.test', 'mailto:a@b.test'],
     GATEWAY_ESCALATIONS: [
       '[{"name":"nurse","afterSeconds":60}]',
       [{ name: 'nurse', afterSeconds: 60 }],

@@ -11,6 +11,7 @@ import {
   withoutRepeats,
 } from '../../domain/fault.js';
 import { FAULT_CODES } from '../../domain/faults.js';
+import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import type { Caller } from '../caller.js';
 import { Nothing, named, time } from '../fields.js';
@@ -89,7 +90,10 @@ const NotReady = Problem.extend({ ready: z.literal(false), version, faults }).me
 const NOT_READY = 'The gateway cannot do its whole work: see `faults`.';
 
 const Document = z.looseObject({});
+const YEAR_MS = 365 * 24 * 3_600_000;
 const PEM_EXAMPLE = '-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n';
+const SECURITY_EXAMPLE =
+  'Contact: mailto:security@example.org\nExpires: 2027-01-01T00:00:00.000Z\n';
 
 export function operationRoutes(services: HttpServices, rights: Rights): Routes {
   const { health, files, metrics } = services;
@@ -231,6 +235,29 @@ export function operationRoutes(services: HttpServices, rights: Rights): Routes 
           'Content-Type': 'application/x-pem-file',
           'Content-Disposition': 'attachment; filename="care-home-gateway-ca.pem"',
         });
+      },
+    }),
+    getSecurityContact: get('/.well-known/security.txt', {
+      tag,
+      summary: 'Whom to tell of a vulnerability (RFC 9116)',
+      description: 'With `http.securityContact` only.',
+      right: everybody,
+      answer: {
+        status: 200,
+        description: 'The contact.',
+        schema: z.void(),
+        others: { 'text/plain': z.string().meta({ examples: [SECURITY_EXAMPLE] }) },
+      },
+      problems: { 404: 'No contact is configured.' },
+      handle: ({ c }) => {
+        const { securityContact, publicUrl, now } = services;
+        if (securityContact === undefined) {
+          throw new GatewayError('not-found', 'This gateway names nobody.');
+        }
+        const fields = [`Contact: ${securityContact}`, `Expires: ${formatTime(now() + YEAR_MS)}`];
+        // RFC 9116, 2.5.2: a web address begins with https.
+        if (publicUrl?.startsWith('https:')) fields.push(`Canonical: ${publicUrl}${pathOf(c)}`);
+        return c.text(`${fields.join('\n')}\n`);
       },
     }),
     openMqttConnection: get('/mqtt', {
