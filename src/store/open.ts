@@ -10,6 +10,7 @@ import { AuditStore } from './audit.js';
 import { DiskMonitor } from './data-directory.js';
 import { defaultMaxMemoryBytes, EmbeddedRedis } from './embedded/embedded-redis.js';
 import { AlarmHistory } from './history/alarm-history.js';
+import { Erasure } from './history/erasure.js';
 import { HistoryLog, historyRetention } from './history/history-log.js';
 import { type Keys, keysOf } from './keys.js';
 import { DeadLetterStoreRedis, DrillStoreRedis, InvalidPublishStoreRedis } from './lists.js';
@@ -101,6 +102,7 @@ export async function openStorage(options: Foundation) {
     queues,
     site: new SiteStoreRedis(management, keys, audit),
     alarms: new AlarmHistory(management, log),
+    erasure: new Erasure(state, queues),
     audit,
     witness,
     /** Distinguishes the store from an emptied or replaced one; empty while unknown. */

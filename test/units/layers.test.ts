@@ -40,7 +40,7 @@ const MAY_IMPORT_TYPES: Readonly<Record<string, readonly string[]>> = {
   http: ['store', 'delivery', 'broker', 'bridge', 'outputs', 'watch', 'ingest', 'footage'],
 };
 /** Parts that put the others together. */
-const ROOTS = ['main'];
+const ROOTS = ['main', 'commands'];
 /** Files in `src/` for every part. */
 const FOUNDATION = ['errors.js', 'foundation.js', 'releasers.js', 'files.js'];
 
