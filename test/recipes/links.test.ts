@@ -88,9 +88,9 @@ test('docs/operate/audit.md has every action', () => {
 
 /** The scripts of `npm run api`, the argument that each takes, and the files that it writes. */
 const GENERATORS: readonly (readonly [string, string, ...string[]])[] = [
-  ['faults', 'docs/reports/faults.md', 'docs/reports/faults.md'],
-  ['metrics', 'docs/reports/metrics.md', 'docs/reports/metrics.md'],
-  ['configuration', '', 'config/gateway.yaml', 'docs/reports/configuration.md'],
+  ['faults', 'docs/reference/faults.md', 'docs/reference/faults.md'],
+  ['metrics', 'docs/reference/metrics.md', 'docs/reference/metrics.md'],
+  ['configuration', '', 'config/gateway.yaml', 'docs/reference/configuration.md'],
 ];
 
 test.each(GENERATORS)(
