@@ -38,11 +38,13 @@ function faultsOf(codes) {
   return faults;
 }
 
+/** A code stands once, in front of its messages. */
 function tableOf(faults) {
-  const rows = faults.map(({ code, stops, texts: [english] }) => {
+  const rows = faults.map(({ code, stops, texts: [english] }, at) => {
     const [message, advice] = english.split('\n');
     const text = message.replaceAll(/\{\w+\}/g, '…');
-    return `| \`${text}\` | \`${code}\` | ${stops ? 'yes' : 'no'} | ${advice} |\n`;
+    const shown = faults[at - 1]?.code === code ? '' : `\`${code}\``;
+    return `| ${shown} | \`${text}\` | ${stops ? 'yes' : ''} | ${advice} |\n`;
   });
-  return `| message | code | unready | what to do |\n|---|---|---|---|\n${rows.join('')}`;
+  return `| code | message | unready | what to do |\n|---|---|---|---|\n${rows.join('')}`;
 }
