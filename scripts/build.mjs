@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'rolldown';
 import { build as buildConsole } from 'vite';
@@ -61,6 +61,7 @@ const pages = await buildConsole({
     modulePreload: { polyfill: false },
     // A `data:` address would need an exception in the Content-Security-Policy.
     assetsInlineLimit: 0,
+    rolldownOptions: { output: { chunkFileNames } },
   },
 });
 
@@ -76,6 +77,12 @@ for (const [name, text] of Object.entries(await descriptions())) {
 compress(join(dist, 'console'));
 writeFileSync(join(dist, 'third-party-licenses.txt'), licenses());
 writeFileSync(join(dist, 'sbom.cdx.json'), billOfMaterials());
+
+/** A page is the file `page.tsx` of its directory, which names it. */
+function chunkFileNames({ name, facadeModuleId }) {
+  const page = name === 'page' ? `${basename(dirname(facadeModuleId))}-` : '';
+  return `console/${page}[name]-[hash].js`;
+}
 
 /** The descriptions of the interface, by file, from the program's own routes and messages. */
 async function descriptions() {

@@ -90,10 +90,6 @@ async function takePictures({ boardUrl, id }) {
         await page.locator('main h1').waitFor();
         // A fixed time for the page's requests: the network is never idle while the stream of events is open.
         await page.waitForTimeout(1_500);
-        // The filters of the history would leave no room for its chart.
-        await page.evaluate(() =>
-          document.querySelector('main details[open]')?.removeAttribute('open'),
-        );
         const suffix = all === undefined ? '' : `-${width}-${colorScheme}`;
         await page.screenshot({ path: join(to, `console-${name}${suffix}.png`) });
       }

@@ -1,9 +1,10 @@
 /** The gateway's own files: written durably, secrets with their rights, and the identity of the installation. */
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
+import { newSecret } from './domain/credentials.js';
 import { formatTime } from './domain/time.js';
 import { GatewayError, systemErrorCode } from './errors.js';
 
@@ -45,8 +46,9 @@ export async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefin
   }
 }
 
-const SECRET_BYTES = 32;
-/** The form of a usable secret, whether generated or written by hand. */
+/** The first administrator's token, in the data directory, unless it is in the configuration. */
+export const ADMIN_TOKEN_FILE = 'admin.token';
+
 const USABLE = /^[!-~]{16,}$/;
 const ANY_OTHER_USER = 0o077;
 
@@ -69,7 +71,7 @@ export async function loadSecret(
   log: Logger,
   beforeWriting?: () => Promise<void>,
 ): Promise<Secret> {
-  const text = randomBytes(SECRET_BYTES).toString('base64url');
+  const text = newSecret();
   const notKept = (error: unknown): Secret => {
     log.error({ err: error, file }, 'failed to keep a secret, the next start makes another one');
     return { text, isNew: false };
@@ -85,6 +87,11 @@ export async function loadSecret(
   return writeDurably(file, `${text}\n`).then(() => ({ text, isNew: true }), notKept);
 }
 
+/** Whether the text may be a secret, generated or written by hand. */
+export function isUsableSecret(text: string): boolean {
+  return USABLE.test(text);
+}
+
 /** Reads a secret; undefined if it is missing or damaged. Sets a damaged file aside. */
 async function readUsable(file: string, log: Logger): Promise<string | undefined> {
   let secret: string | undefined = '';
@@ -95,7 +102,7 @@ async function readUsable(file: string, log: Logger): Promise<string | undefined
     failure = error;
   }
   if (secret === undefined) return undefined;
-  if (USABLE.test(secret)) {
+  if (isUsableSecret(secret)) {
     await warnOfReaders(file, log);
     return secret;
   }

@@ -37,6 +37,8 @@ export interface GatewayOptions {
 
 /** The base of every part of the gateway. */
 export interface Foundation extends GatewayOptions {
+  /** The escalations of the configuration, which a reload changes. */
+  readonly escalations: () => Config['escalations'];
   readonly health: Health;
   /** Stops all started parts. */
   readonly releasers: Releasers;

@@ -24,6 +24,7 @@ import { openSite, type SiteParts } from './site/open.js';
 import { EXPIRY_CHECK_MS } from './site/tokens.js';
 import { openStorage } from './store/open.js';
 import { openWatch, type WatchParts } from './watch/open.js';
+import { startWatchdog } from './watch/watchdog.js';
 
 /** Part of the ten seconds for a stop (contract 1, stop); the embedded store needs the rest. */
 const STOP_TIMEOUT_MS = 3_000;
@@ -31,23 +32,27 @@ const DAY_MS = 24 * 3600 * 1000;
 const GIVEN_UP =
   'the store does not answer, giving up unstored messages; none of them was acknowledged';
 
-type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
+/** The keys that a reload applies, besides the certificate. */
+export type Reloaded = Pick<Config, 'bridges' | 'outputs' | 'escalations' | 'drills'>;
 
 /** The composition root: builds all parts, starts them in order, stops them in reverse. */
 export class Gateway {
   readonly #foundation: Foundation;
-  /** Applies the bridges of a configuration; resolves at the end of the start. */
-  readonly #takingUp: Promise<TakeUpBridges>;
-  #bridgesStarted: (takeUp: TakeUpBridges) => void = () => undefined;
+  /** Applies changed keys; resolves at the end of the start. */
+  readonly #applying: Promise<(changed: Reloaded) => Promise<void>>;
+  #canApply: (apply: (changed: Reloaded) => Promise<void>) => void = () => undefined;
+  #escalations: Config['escalations'];
   #certificate: ServerCertificate | undefined;
 
   constructor(options: GatewayOptions) {
     const { log, now, elapsed } = options;
     const health = new Health(now);
     const steady = new SteadyClock({ log, now, elapsed, health });
-    this.#foundation = { ...options, health, releasers: new Releasers(), steady };
-    this.#takingUp = new Promise((resolve) => {
-      this.#bridgesStarted = resolve;
+    this.#escalations = options.config.escalations;
+    const escalations = () => this.#escalations;
+    this.#foundation = { ...options, escalations, health, releasers: new Releasers(), steady };
+    this.#applying = new Promise((resolve) => {
+      this.#canApply = resolve;
     });
   }
 
@@ -62,13 +67,13 @@ export class Gateway {
   }
 
   /**
-   * Reads the TLS certificate again, and applies the bridges of a changed configuration (during a start, at its end).
-   * Other keys need a new start.
+   * Reads the TLS certificate again, and applies what a reload changes (during a start, at its end). Other keys need a
+   * new start.
    */
-  async reload({ bridges }: Config): Promise<void> {
+  async reload(changed: Reloaded): Promise<void> {
     await this.#certificate?.reload();
-    const takeUp = await this.#takingUp;
-    await takeUp(bridges);
+    const apply = await this.#applying;
+    await apply(changed);
   }
 
   /** Stops within ten seconds, even while the store does not answer. */
@@ -127,12 +132,17 @@ export class Gateway {
     // Only now: a gateway that cannot listen must not replace another upstream.
     bridges.connect();
     outputs.connect();
-    this.#bridgesStarted((configured) => bridges.apply(configured));
+    this.#canApply(async (changed) => {
+      this.#escalations = changed.escalations;
+      watch.drills.plan(changed.drills);
+      await Promise.all([bridges.apply(changed.bridges), outputs.apply(changed.outputs)]);
+    });
     ingest.presence.start();
     ingest.presence.renewOutdated();
     watch.start();
     health.started();
     status.start();
+    startWatchdog(foundation);
     return addresses;
   }
 

@@ -8,9 +8,11 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import type { Command } from './commands/command.js';
+import { COMMANDS } from './commands/commands.js';
 import { findConfigFile } from './config/file.js';
 import { loadConfig } from './config/load.js';
-import { configWarnings, endedCertificateFaults } from './config/rules.js';
+import { configWarnings } from './config/rules.js';
 import type { Config } from './config/schema.js';
 import { isAnyAddress } from './domain/addresses.js';
 import { type FieldFault, GatewayError, systemErrorCode } from './errors.js';
@@ -28,37 +30,47 @@ const LAST_LINES_TIMEOUT_MS = 500;
 /** How many signs of life are sent within systemd's watchdog timeout. */
 const WATCHDOG_PARTS = 3;
 const STANDARD_OUTPUT = 1;
-const USAGE = `usage: node dist/main.js [check-config] [--config FILE]
-       node dist/main.js --help | --version
+const USAGE = `usage: care-home-gateway [COMMAND] [--config FILE]
+       care-home-gateway [COMMAND] --help
+       care-home-gateway --version
 
-Starts the gateway. check-config only checks its configuration: status 0 or 2.
+Starts the gateway, or runs a command:
+
+${COMMANDS.map(({ name, summary }) => `  ${name.padEnd(14)} ${summary}`).join('\n')}
 `;
 
-interface Invocation {
-  readonly command: string | undefined;
+/** What the program is to do. */
+interface Arguments {
+  readonly command: Command | undefined;
   readonly file: string | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly operands: readonly string[];
 }
 
-function readArguments(): Invocation {
+function readArguments(): Arguments {
+  const all = process.argv.slice(2);
+  const command = COMMANDS.find(({ name }) => all.includes(name));
   try {
     const { values, positionals } = parseArgs({
+      args: all.toSpliced(all.indexOf(command?.name ?? ''), command === undefined ? 0 : 1),
       options: {
+        ...command?.options,
         config: { type: 'string' },
         help: { type: 'boolean' },
         version: { type: 'boolean' },
       },
       allowPositionals: true,
     });
-    if (values.help) answer(USAGE);
+    if (values.help) answer(command?.help ?? USAGE);
     if (values.version) answer(`${readVersion()}\n`);
-    const [command] = positionals;
-    if (positionals.length <= 1 && (command === undefined || command === 'check-config')) {
-      return { command, file: values.config };
+    if (positionals.length === (command?.operands ?? []).length) {
+      const { config: file, ...options } = values;
+      return { command, file, options, operands: positionals };
     }
   } catch {
     // The usage below answers an unknown option.
   }
-  process.stderr.write(USAGE);
+  process.stderr.write(command?.help ?? USAGE);
   process.exit(EXIT_FAULTY_CONFIG);
 }
 
@@ -82,16 +94,6 @@ function reject(detail: string, faults: readonly FieldFault[]): never {
   process.stderr.write(`${detail}\n`);
   for (const { path, message } of faults) process.stderr.write(`  ${path}: ${message}\n`);
   process.exit(EXIT_FAULTY_CONFIG);
-}
-
-/** Prints warnings about the configuration, and whether it is valid. */
-function checked(config: Config): void {
-  const nowMs = Date.now();
-  const faults = endedCertificateFaults(config, nowMs);
-  if (faults.length > 0) reject('the configuration has one fault', faults);
-  for (const warning of configWarnings(config, nowMs))
-    process.stderr.write(`warning: ${warning}\n`);
-  process.stdout.write('the configuration is valid\n');
 }
 
 function readVersion(): string {
@@ -144,7 +146,7 @@ function endByHangup(): void {
   process.kill(process.pid, 'SIGHUP');
 }
 
-/** Reloads the bridges and the TLS certificate on SIGHUP. A faulty configuration is logged and changes nothing. */
+/** Reloads what SIGHUP changes. A faulty configuration is logged and changes nothing. */
 function reload(service: Service, log: Logger): void {
   try {
     // The file used at the start must still exist: without it, every bridge would be missing.
@@ -152,9 +154,9 @@ function reload(service: Service, log: Logger): void {
     service.reload(changed).then(
       () =>
         log.info(
-          'reloaded the bridges and the TLS certificate; other keys take effect with a new start',
+          'reloaded the bridges, outputs, escalations, drills and the TLS certificate; other keys take effect with a new start',
         ),
-      (error: unknown) => log.error({ err: error }, 'failed to reload the bridges'),
+      (error: unknown) => log.error({ err: error }, 'failed to reload'),
     );
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
@@ -224,6 +226,16 @@ function browserUrl({ address, port }: GatewayAddresses['http'], publicUrl?: str
   return url.href;
 }
 
+async function runCommand(command: Command): Promise<void> {
+  try {
+    process.exitCode = await command.run({ config, version: readVersion(), options, operands });
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    process.stderr.write(`${error.detail}\n`);
+    process.exitCode = EXIT_FAILED;
+  }
+}
+
 async function run(config: Config): Promise<void> {
   const log = createLog(config.log.level, sink, repeated);
   repeated.start();
@@ -285,12 +297,12 @@ async function serve(config: Config, log: Logger): Promise<void> {
 // Little survives a young collection: threads that share this work take more processor time, and longer, than a
 // single thread takes for all of it.
 setFlagsFromString('--no-parallel-scavenge');
-const { command, file } = readArguments();
+const { command, file, options, operands } = readArguments();
 const sources = { file, env: process.env, programDir, cwd: process.cwd() };
 const config = readConfig();
 const configFile = findConfigFile(sources);
 const isInTerminal = isatty(process.stdin.fd) || isatty(STANDARD_OUTPUT);
 const sink = new LogSink(STANDARD_OUTPUT);
 const repeated = new RepeatedLines(performance.now.bind(performance));
-if (command === 'check-config') checked(config);
-else run(config);
+if (command === undefined) run(config);
+else runCommand(command);

@@ -72,9 +72,10 @@ export class Service {
     }
   }
 
-  /** Applies the bridges of a changed configuration, now or once the gateway serves. */
+  /** Applies what a reload changes, now or once the gateway serves. */
   async reload(config: Config): Promise<void> {
-    this.#config = { ...this.#config, bridges: config.bridges };
+    const { bridges, outputs, escalations, drills } = config;
+    this.#config = { ...this.#config, bridges, outputs, escalations, drills };
     await this.#gateway?.reload(config);
   }
 

@@ -21,6 +21,10 @@ const adminToken = z
   .min(MIN_TOKEN_LENGTH, `must have at least ${MIN_TOKEN_LENGTH} characters`)
   .regex(/^[!-~]+$/, 'must be visible ASCII characters without white space');
 
+function isCallableUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
 /** The whole configuration. Strict throughout: an unknown key is a fault (contract 1). */
 export const configSchema = z.strictObject({
   site: z
@@ -121,6 +125,19 @@ export const configSchema = z.strictObject({
   drills: drillsSchema
     .default([])
     .describe('test alarms by schedule, each day, to every destination'),
+  watchdog: z
+    .strictObject({
+      url: z
+        .string()
+        .refine(isCallableUrl, 'must be an http:// or https:// URL')
+        .meta({
+          description:
+            'called with GET every minute while the gateway is ready. The service behind it, such as healthchecks.io, tells somebody once the calls end',
+          examples: ['https://hc-ping.com/<uuid>'],
+        }),
+    })
+    .optional()
+    .describe("a dead man's call, which notices that the box itself is gone"),
   outputs: outputsSchema
     .default([])
     .describe('webhooks: forwarded messages as signed requests to an application'),

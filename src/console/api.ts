@@ -6,7 +6,7 @@
  */
 
 import type { Kind } from './kinds.js';
-import { call, callTagged, type RequestOptions, send, type Tagged } from './request.js';
+import { ANY_TAG, call, callTagged, type RequestOptions, send, type Tagged } from './request.js';
 import type { Grant } from './session.js';
 
 export type { Grant };
@@ -67,12 +67,13 @@ export const createDevice = (at: InHome, body: { name: string; id?: string }) =>
   call<Device & { secret: string }>('POST', `${home(at)}/devices`, json(body));
 
 export const renamePart = (at: Part, body: { name: string }, ifMatch: string) =>
-  call('PATCH', part(at), { ...json(body), ifMatch });
+  callTagged('PATCH', part(at), { ...json(body), ifMatch });
 export const deletePart = (at: Part, ifMatch: string) => call('DELETE', part(at), { ifMatch });
 export const updateRoom = (
   { roomId: id, ...at }: InHome & { roomId: string },
-  body: { groupId: string | null },
-) => call<Room>('PATCH', part({ kind: 'room', id, ...at }), json(body));
+  body: { name?: string; groupId: string | null },
+  ifMatch: string = ANY_TAG,
+) => call<Room>('PATCH', part({ kind: 'room', id, ...at }), { ...json(body), ifMatch });
 export const superviseDevice = (
   { deviceId: id, ...at }: OfDevice,
   body: { supervision: { silentAfterSeconds: number | null } },
@@ -80,7 +81,8 @@ export const superviseDevice = (
 export const moveDevice = (
   at: OfDevice,
   body: { targetLocationId: string } | { targetRoomId: string | null },
-) => call('POST', `${device(at)}/move`, json(body));
+  ifMatch: string = ANY_TAG,
+) => call('POST', `${device(at)}/move`, { ...json(body), ifMatch });
 export const replaceDeviceSecret = (at: OfDevice) =>
   call<{ secret: string }>('POST', `${device(at)}/secret`, json({}));
 
@@ -342,6 +344,8 @@ export type AdvisedFault = {
   /** Advice. Text in backquotes is code. */
   advice: string;
   acknowledgeable: boolean;
+  /** How many faults like it this one stands for, which are not listed one by one. */
+  more?: number;
 };
 
 export const listConnections = (query: { cursor?: string }) =>

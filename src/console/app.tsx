@@ -18,9 +18,9 @@ import { loadedLater, PageNotLoaded } from './ui/load.js';
 const PAGES = {
   // The board must appear within a second, even on an old tablet.
   '': BoardPage,
-  history: loadedLater(async () => (await import('./pages/history/history-page.js')).HistoryPage),
-  home: loadedLater(async () => (await import('./pages/home/home-page.js')).HomePage),
-  gateway: loadedLater(async () => (await import('./pages/gateway/gateway-page.js')).GatewayPage),
+  history: loadedLater(async () => (await import('./history/page.js')).HistoryPage),
+  home: loadedLater(async () => (await import('./home/page.js')).HomePage),
+  gateway: loadedLater(async () => (await import('./gateway/page.js')).GatewayPage),
 };
 
 export function App() {

@@ -80,8 +80,6 @@ interface PlayerProps {
 
 function Player({ type, sign, autoPlay = false }: PlayerProps) {
   const [url, setUrl] = useState<string | null>();
-  /** Counts the players: one that failed does not try again, and a new URL may equal the old one. */
-  const [turn, setTurn] = useState(0);
   const [isUnreadable, setUnreadable] = useState(false);
   const [failure, setFailure] = useState<Failure>();
   const resumeAtSeconds = useRef(0);
@@ -96,7 +94,6 @@ function Player({ type, sign, autoPlay = false }: PlayerProps) {
     sign().then(
       (urls) => {
         setUrl(urls[type]);
-        setTurn((before) => before + 1);
         setUnreadable(urls[type] == null);
       },
       (error: unknown) => {
@@ -122,7 +119,7 @@ function Player({ type, sign, autoPlay = false }: PlayerProps) {
         </p>
       ) : (
         <Element
-          key={turn}
+          key={url}
           src={url ?? undefined}
           controls
           autoPlay={autoPlay}

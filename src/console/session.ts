@@ -11,6 +11,9 @@ import { store, stored } from './kept.js';
 const ROLES = ['viewer', 'responder', 'manager', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
+/** In a grant, and where a home is chosen: all of them, also those to come. */
+export const ALL_HOMES = '*';
+
 export interface Grant {
   readonly location: string;
   readonly group?: string | undefined;
@@ -97,7 +100,9 @@ class Session {
       (grant) =>
         grant.role !== 'publisher' &&
         ROLES.indexOf(grant.role) >= ROLES.indexOf(role) &&
-        (locationId === undefined || grant.location === '*' || grant.location === locationId) &&
+        (locationId === undefined ||
+          grant.location === ALL_HOMES ||
+          grant.location === locationId) &&
         (groupId === undefined || grant.group === undefined || grant.group === groupId),
     );
   }

@@ -109,7 +109,7 @@ export const FAULTS = {
   }),
   ...kinds('store-lost-data', WARNS, {
     storeLostData: [
-      'The store has lost {lost}, noticed at {at}.\nAcknowledged data is gone: it was deleted or evicted, a backup was restored, a replica took over, or the store was emptied. Check on the residents whose alarms may be missing, create again what is missing, and acknowledge the fault (`POST /faults/store-lost-data/acknowledge`).',
+      'The store has lost {lost}, noticed at {at}.\nAcknowledged data is gone: it was deleted or evicted, a backup was restored, a replica took over, or the store was emptied. Check on the residents whose alarms may be missing, create again what is missing, and acknowledge the fault.',
       'Der Speicher hat verloren: {lost} (bemerkt um {at}).\nBestätigte Daten sind weg: Sie wurden gelöscht oder verdrängt, eine Sicherung wurde zurückgespielt, ein Replikat hat übernommen, oder der Speicher wurde geleert. Sehen Sie nach den Bewohnern, deren Alarme fehlen können, legen Sie Fehlendes neu an, und quittieren Sie die Störung.',
     ],
   }),
@@ -227,7 +227,7 @@ export const FAULTS = {
       'Zu viele WebSocket-Frames ohne MQTT-Paket, die Verbindungen werden geschlossen.\nVon diesen Adressen kommen leere, zu große oder fehlerhafte Frames, oder Pings ohne Pause: Sehen Sie dort nach.',
     ],
     tooManyFailedLogins: [
-      'Too many failed logins: further ones are refused unchecked for some seconds.\nSomebody is guessing, or a device has an old secret. `GET /connections/denied` has the user names.',
+      'Too many failed logins: further ones are refused unchecked for some seconds.\nSomebody is guessing, or a device has an old secret. The user names are under Connections, among the denied.',
       'Zu viele fehlgeschlagene Anmeldungen, weitere werden einige Sekunden lang nicht geprüft.\nJemand rät, oder ein Gerät hat ein veraltetes Passwort. Die Benutzernamen stehen unter „Verbindungen“ bei den abgewiesenen.',
     ],
     tooManySessions: [
@@ -269,7 +269,7 @@ export const FAULTS = {
   }),
   ...kinds('account-broken', WARNS, {
     accountBroken: [
-      'The account of a destination does not add up.\nWhat it accepted is not the sum of what was delivered, is queued, has expired and was dropped: somebody has changed the store by hand, or it is damaged. Compare `gateway_consumer_…` in `/metrics`, check who has access to the store, and acknowledge the fault (`POST /faults/account-broken/acknowledge`): it is then counted anew.',
+      'The account of a destination does not add up.\nWhat it accepted is not the sum of what was delivered, is queued, has expired and was dropped: somebody has changed the store by hand, or it is damaged. Compare `gateway_consumer_…` in `/metrics`, check who has access to the store, and acknowledge the fault: it is then counted anew.',
       'Die Buchführung eines Ziels geht nicht auf.\nWas angenommen wurde, ist nicht die Summe dessen, was zugestellt wurde, wartet, verfallen ist und verworfen wurde: Jemand hat den Speicher von Hand geändert, oder er ist beschädigt. Prüfen Sie, wer Zugang zum Speicher hat, und quittieren Sie die Störung: Danach wird neu gezählt.',
     ],
   }),
@@ -295,20 +295,20 @@ export const FAULTS = {
   }),
   ...kinds('device-unreadable', WARNS, {
     deviceUnreadable: [
-      'An alarm of a device cannot be read.\nSee what it sent (`GET /care-homes/<location>/rejected`), and set the device up correctly. The fault ends with the next good alarm.',
+      'An alarm of a device cannot be read.\nSee what it sent under Rejected publishes, and set the device up correctly. The fault ends with the next good alarm.',
       'Ein Alarm eines Geräts ist nicht lesbar.\nSehen Sie unter „Unbrauchbare Sendungen“ nach, was es gesendet hat, und richten Sie das Gerät richtig ein. Die Störung endet mit dem nächsten guten Alarm.',
     ],
   }),
   ...kinds('device-silent', WARNS, {
     deviceSilent: [
-      'A device is silent: nothing comes from it any more.\nCheck its battery, its network and its place: an alarm from it might not arrive either. If many fall silent at once, check the switch, the access point or the hub. `GET /care-homes/<location>/supervision` lists all of them. The fault ends when the device is heard.',
-      'Ein Gerät ist verstummt: Von ihm kommt nichts mehr.\nPrüfen Sie Batterie, Netz und Standort: Auch ein Alarm von ihm käme vielleicht nicht an. Verstummen viele auf einmal, prüfen Sie Switch, Access Point oder Hub. `GET /care-homes/<location>/supervision` nennt alle. Die Störung endet, sobald das Gerät wieder zu hören ist.',
+      'A device is silent: nothing comes from it any more.\nCheck its battery, its network and its place: an alarm from it might not arrive either. If many fall silent at once, check the switch, the access point or the hub. The board names them. The fault ends when the device is heard.',
+      'Ein Gerät ist verstummt: Von ihm kommt nichts mehr.\nPrüfen Sie Batterie, Netz und Standort: Auch ein Alarm von ihm käme vielleicht nicht an. Verstummen viele auf einmal, prüfen Sie Switch, Access Point oder Hub. Die Tafel nennt sie. Die Störung endet, sobald das Gerät wieder zu hören ist.',
     ],
   }),
   ...kinds('output-failing', WARNS, {
     webhookRefusing: [
-      'The receiver of a webhook refuses alarms: {reason}.\nMend the receiver. What it refuses for good is a dead letter: send those again under Webhooks, or with `POST /outputs/<name>/dead-letters/send-again`. Anything else waits, and is tried again. The fault ends when it takes an alarm.',
-      'Der Empfänger eines Webhooks weist Alarme ab: {reason}.\nBringen Sie den Empfänger in Ordnung. Was er endgültig abweist, ist unzustellbar: Senden Sie es unter „Webhooks“ erneut, oder mit `POST /outputs/<name>/dead-letters/send-again`. Alles andere wartet und wird erneut versucht. Die Störung endet, sobald er einen Alarm annimmt.',
+      'The receiver of a webhook refuses alarms: {reason}.\nMend the receiver. What it refuses for good is a dead letter: send those again under Webhooks. Anything else waits, and is tried again. The fault ends when it takes an alarm.',
+      'Der Empfänger eines Webhooks weist Alarme ab: {reason}.\nBringen Sie den Empfänger in Ordnung. Was er endgültig abweist, ist unzustellbar: Senden Sie es unter „Webhooks“ erneut. Alles andere wartet und wird erneut versucht. Die Störung endet, sobald er einen Alarm annimmt.',
     ],
     webhookFailing: [
       'A webhook is failing: {reason}.\nEverything for this receiver waits and is tried again. If it answers with an error, look at its log. If it does not answer, check the address, the name server, the certificate and the firewall. If its address is private and that is intended, set `allowPrivate`.',
@@ -317,20 +317,20 @@ export const FAULTS = {
   }),
   ...kinds('drill-failed', WARNS, {
     drillUnacknowledged: [
-      'A destination has not acknowledged the last drill within 60 s.\nAlarms reach it late or not at all. Check that it is connected and subscribed (`GET /sessions`, `GET /bridges`, `GET /outputs`) and repair it. If nobody uses the session any more, delete its access token. Then start another drill.',
-      'Ein Ziel hat den letzten Probealarm nicht innerhalb von 60 s quittiert.\nAlarme kommen dort zu spät oder gar nicht an: Prüfen Sie, ob das Ziel verbunden ist und abonniert hat (`GET /sessions`, `GET /bridges`, `GET /outputs`), und bringen Sie es in Ordnung. Benutzt niemand mehr die Sitzung, löschen Sie ihren Zugangstoken. Lösen Sie dann einen weiteren Probealarm aus.',
+      'A destination has not acknowledged the last drill within 60 s.\nAlarms reach it late or not at all. Check under Connections, Bridges or Webhooks that it is connected and takes alarms, and repair it. If nobody uses the session any more, revoke its access token. Then start another drill.',
+      'Ein Ziel hat den letzten Probealarm nicht innerhalb von 60 s quittiert.\nAlarme kommen dort zu spät oder gar nicht an: Prüfen Sie unter „Verbindungen“, „Brücken“ oder „Webhooks“, ob das Ziel verbunden ist und Alarme annimmt, und bringen Sie es in Ordnung. Benutzt niemand mehr die Sitzung, widerrufen Sie ihren Zugangstoken. Lösen Sie dann einen weiteren Probealarm aus.',
     ],
     drillWithoutDestination: [
-      'The last drill of a location had no destination.\nNo persistent session, bridge or webhook gets the alarms of the location. Check that the nurse call has connected with a persistent session and has subscribed (`GET /sessions`). Then start another drill.',
-      'Der letzte Probealarm einer Einrichtung hatte kein Ziel.\nKeine dauerhafte Sitzung, keine Bridge und kein Webhook bekommt die Alarme der Einrichtung. Prüfen Sie, ob die Rufanlage mit einer dauerhaften Sitzung verbunden ist und abonniert hat (`GET /sessions`). Lösen Sie dann einen weiteren Probealarm aus.',
+      'The last drill of a location had no destination.\nNo persistent session, bridge or webhook gets the alarms of the location. Check that the nurse call has connected with a persistent session and has subscribed; its session is listed under Connections. Then start another drill.',
+      'Der letzte Probealarm einer Einrichtung hatte kein Ziel.\nKeine dauerhafte Sitzung, keine Bridge und kein Webhook bekommt die Alarme der Einrichtung. Prüfen Sie, ob die Rufanlage mit einer dauerhaften Sitzung verbunden ist und abonniert hat; ihre Sitzung steht unter „Verbindungen“. Lösen Sie dann einen weiteren Probealarm aus.',
     ],
   }),
 
   // Bridges.
   ...kinds('bridge-missing', WARNS, {
     bridgeMissing: [
-      'A bridge is missing from the configuration: its queue is kept until it is back, or deleted.\nAdd it again under the same name: it then gets everything that has waited. If it is not to come back, delete its queue in the console under Bridges, or with `DELETE /bridges/<name>`.',
-      'Eine Brücke fehlt in der Konfiguration: Die Warteschlange bleibt, bis die Brücke wieder da ist oder die Warteschlange gelöscht wird.\nTragen Sie die Brücke unter demselben Namen wieder ein: Dann erhält sie alles, was gewartet hat. Soll sie nicht wiederkommen, löschen Sie ihre Warteschlange unter „Brücken“ oder mit `DELETE /bridges/<name>`.',
+      'A bridge is missing from the configuration: its queue is kept until it is back, or deleted.\nAdd it again under the same name: it then gets everything that has waited. If it is not to come back, delete its queue under Bridges.',
+      'Eine Brücke fehlt in der Konfiguration: Die Warteschlange bleibt, bis die Brücke wieder da ist oder die Warteschlange gelöscht wird.\nTragen Sie die Brücke unter demselben Namen wieder ein: Dann erhält sie alles, was gewartet hat. Soll sie nicht wiederkommen, löschen Sie ihre Warteschlange unter „Brücken“.',
     ],
   }),
   ...kinds('bridge-refused', WARNS, {

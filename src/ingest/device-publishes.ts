@@ -42,7 +42,8 @@ export interface DevicePublishesOptions {
   readonly invalid: Pick<InvalidPublishes, 'report'>;
   readonly unreadable: Pick<UnreadableDevices, 'deviceIds'>;
   readonly maxAlarmBytes: number;
-  readonly escalations: readonly Escalation[];
+  /** Those of the configuration as it is now. */
+  readonly escalations: () => readonly Escalation[];
   readonly now: () => number;
   /** The steady clock. */
   readonly steadyNow: () => number;
@@ -128,7 +129,8 @@ export class DevicePublishes {
     wallReceivedAtMs: number,
     done: PublishDone,
   ): void {
-    const { writer, steadyNow, escalations } = this.#options;
+    const { writer, steadyNow } = this.#options;
+    const escalations = this.#options.escalations();
     const locationId = context.location.id;
     const receivedAtMs = steadyNow();
     const entry: NewAlarm = {

@@ -19,7 +19,7 @@ export type IngestParts = Awaited<ReturnType<typeof openIngest>>;
 
 /** Opens the parts that take publishes, and loads when each device was last heard. */
 export async function openIngest(
-  { config, health, log, releasers, steady, now }: Foundation,
+  { config, escalations, health, log, releasers, steady, now }: Foundation,
   storage: Storage,
   { model, accessTokens }: SiteParts,
   { router, writer, forwarder, retained }: DeliveryParts,
@@ -50,7 +50,7 @@ export async function openIngest(
     invalid,
     unreadable,
     maxAlarmBytes,
-    escalations: config.escalations,
+    escalations: escalations,
     now,
     steadyNow,
   });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { AccountReader, QueueFigures } from '../delivery/accounts.js';
 import type { DeliveryParts } from '../delivery/open.js';
@@ -10,13 +11,13 @@ import { formatTime } from '../domain/time.js';
 import { GatewayError } from '../errors.js';
 import type { Installation } from '../files.js';
 import type { Foundation } from '../foundation.js';
+import { inTurn } from '../releasers.js';
 import type { Actor, AuditTrail } from '../site/audit-trail.js';
 import type { Health } from '../site/health/health.js';
 import type { DeadLetterStoreRedis } from '../store/lists.js';
 import { Webhook } from './webhook.js';
 
 export interface OutputsOptions {
-  readonly outputs: readonly WebhookOptions[];
   readonly installation: string;
   readonly sessions: Sessions;
   readonly accounts: Pick<AccountReader, 'refresh'>;
@@ -53,11 +54,14 @@ interface Running {
 }
 
 const BUSY = 'they are being sent already';
+const FAULTS = ['webhookFailing', 'webhookRefusing'] as const;
 
 /** Runs the webhooks of the configuration. */
 export class Outputs {
   readonly #options: OutputsOptions;
   readonly #running = new Map<string, Running>();
+  readonly #inTurn = inTurn();
+  #mayConnect = false;
   /** Webhooks whose dead letters are being resent. */
   readonly #resending = new Set<string>();
 
@@ -65,24 +69,44 @@ export class Outputs {
     this.#options = options;
   }
 
-  /** Opens the queues: messages forwarded after this resolves wait for the receivers. */
-  async start(): Promise<void> {
-    const { outputs, installation, sessions, deadLetters, log, now } = this.#options;
-    for (const options of outputs) {
-      const { name } = options;
-      const onFailing = (reason: Phrase | undefined) => this.#failing(name, reason);
-      const onRefusing = (reason: Phrase | undefined) => this.#refusing(name, reason);
-      const onDeadLetter = (reason: Phrase) => this.#noteError(name, reason);
-      const on = { onFailing, onRefusing, onDeadLetter };
-      const services = { installation, sessions, deadLetters, ...on, log, now };
-      const webhook = new Webhook(options, services);
-      await webhook.start();
-      this.#running.set(name, { webhook, lastError: null });
-    }
+  /**
+   * Starts, stops and replaces webhooks that differ from the configuration.
+   *
+   * Messages forwarded after this resolves wait for the receivers. A replaced webhook keeps its queue. That of a removed
+   * one stays until the next start, and is then forgotten like that of a subscriber who stays away.
+   */
+  apply(configured: readonly WebhookOptions[]): Promise<void> {
+    return this.#inTurn(async () => {
+      const isSame = (options: WebhookOptions) =>
+        isDeepStrictEqual(this.#running.get(options.name)?.webhook.options, options);
+      const kept = new Set(configured.filter(isSame).map(({ name }) => name));
+      for (const [name, { webhook }] of this.#running) {
+        if (kept.has(name)) continue;
+        webhook.stop();
+        this.#running.delete(name);
+        for (const kind of FAULTS) this.#report(name, kind, undefined);
+      }
+      for (const options of configured) if (!kept.has(options.name)) await this.#start(options);
+    });
+  }
+
+  async #start(options: WebhookOptions): Promise<void> {
+    const { installation, sessions, deadLetters, log, now } = this.#options;
+    const { name } = options;
+    const onFailing = (reason: Phrase | undefined) => this.#failing(name, reason);
+    const onRefusing = (reason: Phrase | undefined) => this.#refusing(name, reason);
+    const onDeadLetter = (reason: Phrase) => this.#noteError(name, reason);
+    const on = { onFailing, onRefusing, onDeadLetter };
+    const services = { installation, sessions, deadLetters, ...on, log, now };
+    const webhook = new Webhook(options, services);
+    await webhook.start();
+    this.#running.set(name, { webhook, lastError: null });
+    if (this.#mayConnect) webhook.connect();
   }
 
   /** Lets the webhooks deliver; until then they only queue. */
   connect(): void {
+    this.#mayConnect = true;
     for (const { webhook } of this.#running.values()) webhook.connect();
   }
 
@@ -166,11 +190,7 @@ export class Outputs {
       running.lastError = { at: formatTime(this.#options.now()), detail: reason.en };
   }
 
-  #report(
-    name: string,
-    kind: 'webhookFailing' | 'webhookRefusing',
-    reason: Phrase | undefined,
-  ): void {
+  #report(name: string, kind: (typeof FAULTS)[number], reason: Phrase | undefined): void {
     const subject = { type: 'webhook', id: name, name } as const;
     const report = reason && { ...fault(kind, { reason }), subject };
     this.#options.health.report(`outputs/${name}/${kind}`, report);
@@ -186,7 +206,6 @@ export async function openOutputs(
 ): Promise<Outputs> {
   const { wallTimeOf } = steady;
   const outputs = new Outputs({
-    outputs: config.outputs,
     installation: installation.name,
     sessions,
     accounts,
@@ -198,6 +217,6 @@ export async function openOutputs(
     wallTimeOf,
   });
   releasers.add(() => outputs.stop());
-  await outputs.start();
+  await outputs.apply(config.outputs);
   return outputs;
 }

@@ -1,8 +1,9 @@
 /** Opens the site: its model in memory, its changes, and who may do what in it. */
 
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { principalLimits } from '../domain/limits.js';
-import { loadSecret } from '../files.js';
+import { ADMIN_TOKEN_FILE, isUsableSecret, loadSecret } from '../files.js';
 import type { Foundation } from '../foundation.js';
 import type { Storage } from '../store/open.js';
 import { Denials } from './access/denials.js';
@@ -11,6 +12,9 @@ import { SiteChanges } from './changes.js';
 import { Operations } from './operations.js';
 import { SiteModel } from './site-model.js';
 import { AccessTokens, firstTokenEntry, TOKEN_USE_SAVED_MS } from './tokens.js';
+
+/** How soon a replaced token of the first administrator is in use. */
+const ADMIN_TOKEN_CHECK_MS = 2_000;
 
 /** The site, and who may do what in it. */
 export type SiteParts = Awaited<ReturnType<typeof openSite>>;
@@ -31,6 +35,15 @@ export async function openSite(foundation: Foundation, storage: Storage) {
   const { tokenUse: use } = storage;
   const accessTokens = new AccessTokens({ changes, model, adminToken, use, log, now });
   await accessTokens.load();
+  if (config.adminToken === undefined) {
+    const file = join(config.dataDir, ADMIN_TOKEN_FILE);
+    const follow = async () => {
+      const text = (await readFile(file, 'utf8')).trim();
+      if (isUsableSecret(text)) accessTokens.replaceAdmin(text);
+    };
+    // A file that is gone or damaged leaves the token that is in use.
+    releasers.every(ADMIN_TOKEN_CHECK_MS, () => void follow().catch(() => undefined));
+  }
   releasers.every(TOKEN_USE_SAVED_MS, () => void accessTokens.save());
   releasers.add(() => accessTokens.save());
   const watch = new QuotaWatch({ health, model, log, now: elapsed });
@@ -56,7 +69,7 @@ async function firstAdminToken(
   { audit }: Pick<Storage, 'audit'>,
 ): Promise<string> {
   if (config.adminToken !== undefined) return config.adminToken;
-  const file = join(config.dataDir, 'admin.token');
+  const file = join(config.dataDir, ADMIN_TOKEN_FILE);
   const { text, isNew } = await loadSecret(file, log, () => audit.record([firstTokenEntry(now())]));
   if (isNew) log.info({ file }, "generated the first administrator's token");
   return text;

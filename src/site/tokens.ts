@@ -62,7 +62,7 @@ export interface AccessTokensOptions {
 
 export class AccessTokens {
   readonly #options: AccessTokensOptions;
-  readonly #admin: AccessToken;
+  #admin: AccessToken;
   /** One object for each token, whose grants change in place: open connections get the new ones without asking. */
   readonly #principals = new Map<string, TokenPrincipal>();
   /** The ids of expired tokens, as of the last `sweep`. */
@@ -92,6 +92,16 @@ export class AccessTokens {
   /** Loads when tokens were last used. @throws GatewayError `store-unavailable` */
   async load(): Promise<void> {
     for (const [id, atMs] of await this.#options.use.load()) this.#usedAtMs.set(id, atMs);
+  }
+
+  /** Takes another secret for the admin token; the one before ends, with its connections. */
+  replaceAdmin(token: string): void {
+    const tokenHash = hashSecret(token);
+    if (tokenHash === this.#admin.tokenHash) return;
+    this.#admin = { ...this.#admin, tokenHash };
+    const { id, grants } = this.#admin;
+    this.#options.changes.emit('credentialEnded', principalKey({ type: 'token', id, grants }));
+    this.#options.log.info("the first administrator's token was replaced");
   }
 
   /** All tokens except the admin token. */

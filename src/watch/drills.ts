@@ -64,7 +64,6 @@ export interface DrillRequest {
 }
 
 export interface DrillsOptions {
-  readonly plans: readonly DrillPlan[];
   readonly model: SiteModel;
   readonly testAlarms: Pick<TestAlarms, 'raise'>;
   readonly history: Pick<AlarmHistory, 'deliveries'>;
@@ -101,7 +100,7 @@ interface Scheduled {
  */
 export class Drills {
   readonly #options: DrillsOptions;
-  readonly #schedules: readonly Scheduled[];
+  #schedules: readonly Scheduled[] = [];
   /** Drills that are not judged yet. */
   readonly #unjudged = new Set<Unjudged>();
   /** The id of the newest drill of each location. */
@@ -109,11 +108,16 @@ export class Drills {
 
   constructor(options: DrillsOptions) {
     this.#options = options;
-    this.#schedules = options.plans.map((plan) => {
+  }
+
+  /** Holds the drills of these plans from now on, in place of those before. */
+  plan(plans: readonly DrillPlan[]): void {
+    const nowMs = this.#options.now();
+    this.#schedules = plans.map((plan) => {
       const schedule = new DrillSchedule(plan);
       // A gateway that restarts within the minute has held it already. Only then: the clock may be ahead, and be set back.
-      const dueMs = schedule.lastDueMs(options.now());
-      return { schedule, doneAtMs: new Set(options.now() - dueMs < DUE_FOR_MS ? [dueMs] : []) };
+      const dueMs = schedule.lastDueMs(nowMs);
+      return { schedule, doneAtMs: new Set(nowMs - dueMs < DUE_FOR_MS ? [dueMs] : []) };
     });
   }
 

@@ -35,7 +35,8 @@ export interface EscalatedAlarm {
 }
 
 export interface EscalationsOptions {
-  readonly escalations: readonly Escalation[];
+  /** Those of the configuration as it is now. */
+  readonly escalations: () => readonly Escalation[];
   readonly store: EscalationStoreRedis;
   readonly writer: Pick<Writer, 'append'>;
   readonly log: Logger;
@@ -51,12 +52,10 @@ export interface EscalationsOptions {
  */
 export class Escalations {
   readonly #options: EscalationsOptions;
-  readonly #byName: ReadonlyMap<string, Escalation>;
   #hasFailed = false;
 
   constructor(options: EscalationsOptions) {
     this.#options = options;
-    this.#byName = new Map(options.escalations.map((one) => [one.name, one]));
   }
 
   /** Makes the escalations that are due; `repeat` it every `ESCALATION_CHECK_MS`. Never throws. */
@@ -98,9 +97,9 @@ export class Escalations {
 
   /** Undefined when there is nothing to escalate any more. */
   async #eventOf(due: DueAlarm): Promise<NewEvent | undefined> {
-    const { store, now, steadyNow } = this.#options;
+    const { escalations, store, now, steadyNow } = this.#options;
     const { member, alarmId, deviceId, name } = due;
-    const escalation = this.#byName.get(name);
+    const escalation = escalations().find((one) => one.name === name);
     const alarm = escalation && (await store.alarm(due));
     if (escalation === undefined || alarm?.isRaised !== true) return undefined;
     const { place, contextText } = alarm;

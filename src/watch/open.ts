@@ -15,7 +15,7 @@ export type WatchParts = Awaited<ReturnType<typeof openWatch>>;
 
 /** Loads what supervision, escalations and drills have noted. `start` begins those that send alarms. */
 export async function openWatch(
-  { config, health, log, releasers, steady, now }: Foundation,
+  { config, escalations, health, log, releasers, steady, now }: Foundation,
   storage: Storage,
   { model, accessTokens }: SiteParts,
   writer: Writer,
@@ -38,15 +38,14 @@ export async function openWatch(
   });
   await supervision.load();
   releasers.every(SUPERVISION_CHECK_MS, () => supervision.check());
-  const escalations = new Escalations({
-    escalations: config.escalations,
+  const escalating = new Escalations({
+    escalations,
     store: storage.escalations,
     writer,
     log,
     ...clocks,
   });
   const drills = new Drills({
-    plans: config.drills,
     model,
     testAlarms,
     history: storage.alarms,
@@ -57,10 +56,11 @@ export async function openWatch(
     log,
     ...clocks,
   });
+  drills.plan(config.drills);
   await drills.load();
   const start = () => {
     releasers.every(DRILL_CHECK_MS, () => drills.check());
-    releasers.add(repeat(() => escalations.check(), ESCALATION_CHECK_MS));
+    releasers.add(repeat(() => escalating.check(), ESCALATION_CHECK_MS));
   };
-  return { supervision, escalations, drills, start };
+  return { supervision, drills, start };
 }

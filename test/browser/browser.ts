@@ -180,7 +180,7 @@ export function raise(home: Home, device: TestDevice, ...alarms: readonly object
 }
 
 /** The alarm on the board with this title. */
-export function alarm(page: Page, title: string): Locator {
+export function alarm(page: Page, title: string | RegExp): Locator {
   return page.getByRole('article', { name: title });
 }
 

@@ -80,6 +80,27 @@ test('says that the gateway is ready, what is wrong and what to do, in German, t
   await page.getByText('Alles in Ordnung.').waitFor();
 });
 
+test('shows a fault of many devices once, with a link to each', async ({ home, open }) => {
+  const devices = await times(8, (index) => home.device(`Bed ${index}`));
+  const silent = { code: 'device-silent', stops: false, since: new Date().toISOString() };
+  const said = { ...silent, advice: 'Check its `battery`.', acknowledgeable: false };
+  const faults = devices.map(({ id }, index) => {
+    const subject = { type: 'device', id, name: `Bed ${index}` };
+    return { ...said, message: 'A device is silent.', subject };
+  });
+  const others = { ...said, message: 'A device is silent (12 more).', more: 12 };
+  const prepare = (page: Page) =>
+    page.route('**/faults', (route) => route.fulfill({ json: [...faults, others] }));
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway', prepare });
+  await page.getByText(/^20 devices: Bed 0, .*Bed 5 and 14 more$/).waitFor();
+  expect(await page.getByText('What to do: Check its battery.').count()).toBe(1);
+  await requireAccessible(page);
+  await button(page, 'and 14 more').click();
+  await page.getByText(/Bed 7 and 12 more$/).waitFor();
+  await page.getByRole('link', { name: 'Bed 7' }).click();
+  await page.waitForURL(`**/#/home/${home.locationId}/devices/${devices[7]?.id}`);
+});
+
 test('shows the rejected publishes of a home, and creates a device for which a hub publishes', async ({
   home,
   own,
@@ -105,7 +126,7 @@ test('shows the rejected publishes of a home, and creates a device for which a h
   await page.getByText('through Zigbee').waitFor({ state: 'detached' });
   await hub.publish(`devices/${id}/alarms`, '{"kind":"fall"}');
   expect(await home.alarms({ id })).toMatchObject([{ kind: 'fall' }]);
-  await button(page, 'Show').click();
+  await page.getByRole('combobox', { name: /^Home/ }).selectOption(home.locationId);
   const rejected = row(page, 'Rejected publishes', 'none of the eight');
   await rejected.waitFor();
   expect(await rejected.textContent()).toContain('{"kind":"fell"}');
@@ -126,7 +147,7 @@ test('shows for whom alarms wait, who is connected, and why a login failed', asy
     () => undefined,
   );
   const page = await open({ token: ADMIN_TOKEN, path: '/gateway/connections' });
-  const waiting = row(page, 'For whom something waits', 'nurse-call-at-night');
+  const waiting = row(page, 'Sessions', 'nurse-call-at-night');
   await waiting.filter({ hasText: /nurse call.*away.*1/ }).waitFor();
   const here = row(page, 'Connected now', 'nurse-call-here');
   await here.waitFor();
@@ -140,6 +161,45 @@ test('shows for whom alarms wait, who is connected, and why a login failed', asy
   await here.waitFor();
   await list.getByRole('button', { name: 'Pause' }).click();
   await list.getByText('Paused').waitFor();
+});
+
+test('shows the connections page by page, keeps them at a refresh, and tells equal denials apart', async ({
+  home,
+  open,
+}) => {
+  await home.nurse({ clientId: 'the-last' });
+  const at = new Date().toISOString();
+  const name = { name: null, username: null, clientId: null, topic: null };
+  const denial = {
+    at,
+    address: '192.0.2.7',
+    operation: 'connect',
+    code: 'x',
+    detail: 'No.',
+    ...name,
+  };
+  let denials = [denial, denial];
+  const prepare = async (page: Page) => {
+    await page.clock.install();
+    await page.route('**/connections', (route) =>
+      route.fulfill({ json: { connections: [], nextCursor: 'next' } }),
+    );
+    await page.route('**/connections?cursor=next', (route) =>
+      route.continue({ url: route.request().url().split('?')[0] }),
+    );
+    await page.route('**/connections/denied', (route) => route.fulfill({ json: denials }));
+  };
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway/connections', prepare });
+  const last = row(page, 'Connected now', 'the-last');
+  await button(page, 'Show more').click();
+  await last.waitFor();
+  await expect.poll(() => row(page, 'Denied', 'No.').count()).toBe(2);
+  denials = [denial, denial, denial];
+  const refreshed = page.waitForRequest('**/connections?cursor=next');
+  await page.clock.fastForward(6_000);
+  await refreshed;
+  await expect.poll(() => row(page, 'Denied', 'No.').count()).toBe(3);
+  expect(await last.count()).toBe(1);
 });
 
 test('shows a bridge with its dead letters, and deletes the queue of one that is no longer configured', async ({
@@ -187,7 +247,7 @@ test('sends the dead letters of a webhook again, and shows who acknowledged a dr
   const page = await open({ token: ADMIN_TOKEN, path: '/gateway/webhooks' });
   const line = page.getByRole('row').filter({ hasText: 'nurse-app' });
   await line.getByText('1 refused').waitFor();
-  expect(await line.textContent()).toContain('refuses alarms');
+  expect(await line.textContent()).toContain('the receiver refuses alarms');
   await button(page, 'Dead letters of nurse-app').click();
   await dialog(page).getByText('/alarms/fall').waitFor();
   await dialog(page).getByRole('button', { name: 'Send again' }).click();
@@ -213,7 +273,7 @@ test('sends the dead letters of a webhook again, and shows who acknowledged a dr
   await page.getByText('nurse-app: not delivered, left out,').waitFor();
 });
 
-test('creates an access token, shown once, and revokes it; both are in the audit trail', async ({
+test('creates an access token, shown once, changes, renews and revokes it; all is in the audit trail', async ({
   home,
   open,
 }) => {
@@ -240,8 +300,9 @@ test('creates an access token, shown once, and revokes it; both are in the audit
   await dialog(page).getByRole('button', { name: 'Create' }).click();
   const field = page.getByLabel('Access token', { exact: true });
   const token = await field.inputValue();
-  const current = async () => (await home.ask('GET', '/access-tokens/current', { token })).status;
-  expect(await current()).toBe(200);
+  const statusOf = async (of: string) =>
+    (await home.ask('GET', '/access-tokens/current', { token: of })).status;
+  expect(await statusOf(token)).toBe(200);
   const asked = page.waitForEvent('dialog');
   const pressed = page.keyboard.press('Escape');
   await (await asked).dismiss();
@@ -251,45 +312,91 @@ test('creates an access token, shown once, and revokes it; both are in the audit
   await expect.poll(() => create.evaluate((one) => one === document.activeElement)).toBe(true);
   const made = row(page, 'Access tokens', 'Night shift');
   await made.filter({ hasText: `Viewer: ${home.name}` }).waitFor();
-  await button(page, 'Revoke Night shift').click();
+  expect(await made.textContent()).toContain('nevernever');
+  await button(page, 'Change Night shift').click();
+  await dialog(page).getByRole('combobox', { name: /^Role/ }).selectOption('responder');
+  await dialog(page).getByLabel('Name').fill('Late shift');
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  const changed = row(page, 'Access tokens', 'Late shift');
+  await changed.filter({ hasText: `Responder: ${home.name}` }).waitFor();
+  await button(page, 'Revoke Late shift').click();
+  await dialog(page).getByText('the alarms that wait in them').waitFor();
+  await dialog(page).getByRole('button', { name: 'Renew keeps them' }).click();
+  await dialog(page).getByText('connections with it are closed').waitFor();
+  await dialog(page).getByRole('button', { name: 'Renew' }).click();
+  const renewed = await field.inputValue();
+  expect([await statusOf(token), await statusOf(renewed)]).toEqual([401, 200]);
+  const { id } = await home.must('GET', '/access-tokens/current', { token: renewed });
+  expect(await dialog(page).getByLabel('MQTT user name').inputValue()).toBe(id);
+  await dialog(page).getByLabel('Address of the gateway').fill('https://gateway.example.org');
+  const link = await dialog(page).getByLabel('Link that signs in').inputValue();
+  expect(link).toBe(`https://gateway.example.org/#/?token=${renewed}`);
+  await dialog(page).getByRole('img', { name: 'The link as a QR code' }).waitFor();
+  await requireAccessible(page);
+  await button(page, 'Done').click();
+  await button(page, 'Revoke Late shift').click();
   await dialog(page).getByRole('button', { name: 'Revoke', exact: true }).click();
-  await made.waitFor({ state: 'detached' });
-  expect(await current()).toBe(401);
+  await changed.waitFor({ state: 'detached' });
+  expect(await statusOf(renewed)).toBe(401);
   await page.getByRole('link', { name: 'Audit trail' }).click();
   const revoked = row(page, 'Who did what', 'Access token revoked');
-  await revoked.filter({ hasText: /Administrator.*Night shift/ }).waitFor();
+  await revoked.filter({ hasText: /Administrator.*Late shift/ }).waitFor();
   await action(page).selectOption({ label: 'Access token created' });
   await revoked.waitFor({ state: 'detached' });
   const created = row(page, 'Who did what', 'Night shift');
   await created.getByText('Details').click();
   await created.getByText(`Viewer: ${home.name}`).waitFor();
+  await action(page).selectOption({ label: 'Access token changed' });
+  const change = row(page, 'Who did what', 'Late shift');
+  await change.getByText('Details').click();
+  await change.getByText(`Viewer: ${home.name}`).waitFor();
+  await change.getByText(`Responder: ${home.name}`).waitFor();
 });
 
-test('moves through the audit trail by keyboard, and shows nothing of a search that is over', async ({
+test('names in the audit trail what was changed, and shows only that, and older records, on request', async ({
   home,
   open,
 }) => {
-  await home.device();
-  await times(110, (index) => home.group(`Group ${String(index).padStart(3, '0')}`));
+  const device = await home.device('Bed 7');
+  const room = await home.room('Room 7');
+  await home.move(device, { targetRoomId: room });
+  const gone = await home.device('Bed 8');
+  await home.must('DELETE', `./devices/${gone.id}`);
   const page = await open({ token: ADMIN_TOKEN, path: '/gateway/audit' });
-  const records = page.getByRole('region', { name: 'Who did what' }).getByRole('row');
-  const first = async () => {
-    await records.nth(1).waitFor();
-    return records.nth(1).textContent();
-  };
-  const newest = await first();
-  const next = button(page, 'Next page');
-  await next.press('Enter');
-  await expect.poll(first).not.toBe(newest);
-  expect(await next.evaluate((element) => element === document.activeElement)).toBe(true);
-  await button(page, 'Previous page').press('Enter');
-  await expect.poll(first).toBe(newest);
+  const list = page.getByRole('region', { name: 'Who did what' });
+  const moved = row(page, 'Who did what', 'Device moved');
+  await moved.getByRole('link', { name: 'Bed 7' }).waitFor();
+  await moved.getByText('Details').click();
+  await moved.getByText('Room 7').waitFor();
+  await row(page, 'Who did what', 'Device deleted').getByText('deleted', { exact: true }).waitFor();
+  await moved.getByRole('button', { name: 'Only this: Bed 7' }).click();
+  await page.getByText('Only about Bed 7').waitFor();
+  await row(page, 'Who did what', 'Bed 8').first().waitFor({ state: 'detached' });
+  const all = button(page, 'Show all again');
+  await expect.poll(() => all.evaluate((one) => one === document.activeElement)).toBe(true);
+  await all.press('Enter');
+  await row(page, 'Who did what', 'Bed 8').first().waitFor();
+  await moved.getByRole('link', { name: 'Bed 7' }).click();
+  await page.getByRole('heading', { name: 'Bed 7' }).waitFor();
+  await page.goBack();
+  await times(110, (index) => home.group(`Group ${String(index).padStart(3, '0')}`));
+  await page.getByRole('combobox', { name: /^Home/ }).selectOption(home.locationId);
+  const older = button(page, 'Older records');
+  const groups = row(page, 'Who did what', 'Group created');
+  await expect.poll(() => groups.count()).toBe(50);
+  await older.press('Enter');
+  await expect.poll(() => groups.count()).toBe(100);
+  expect(await older.evaluate((element) => element === document.activeElement)).toBe(true);
+  await older.press('Enter');
+  await older.waitFor({ state: 'detached' });
+  await moved.waitFor();
   const held = new Promise<Route>((resolve) => {
     void page.route('**/audit?*', resolve, { times: 1 });
   });
   await action(page).selectOption({ label: 'Home created' });
   const search = await held;
-  await row(page, 'Who did what', 'Group created').first().waitFor({ state: 'detached' });
+  // Nothing of the search that is over.
+  await list.getByText('Group created').first().waitFor({ state: 'detached' });
   await search.continue();
   await row(page, 'Who did what', 'Home created').first().waitFor();
 });

@@ -165,4 +165,6 @@ test('many silent devices are an event each, and a handful of faults', async ({ 
   await expect.poll(() => events().toSorted()).toEqual(ids.map((id) => `${id} silent`).toSorted());
   await expect.poll(() => silentFaults(home)).toHaveLength(4);
   expect((await silentFaults(home)).at(-1)).toMatch(/^A device is silent: .* \(2 more\)\.$/);
+  const advised = (await home.ask('GET', '/faults')).list();
+  expect(advised.map(({ more }) => more)).toEqual([undefined, undefined, undefined, 2]);
 });

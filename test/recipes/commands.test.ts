@@ -57,7 +57,6 @@ const NOT_RUN: ReadonlyMap<string, string> = new Map([
     'the same; test/recipes/packaging.test.ts installs a package',
   ],
   ['docker compose', 'needs Docker, and a registry'],
-  ['docker build', 'the same'],
   ['npm run bench', 'takes many minutes'],
   [
     'npm run chaos -- --minutes',

@@ -380,6 +380,7 @@ describe('the environment', () => {
     GATEWAY_TLS_HOST: ['10.0.0.1', '10.0.0.1'],
     GATEWAY_TLS_CERT_FILE: [CERT_FILE, CERT_FILE],
     GATEWAY_TLS_KEY_FILE: [KEY_FILE, KEY_FILE],
+    GATEWAY_WATCHDOG_URL: ['https://hc-ping.example/1', 'https://hc-ping.example/1'],
     GATEWAY_MQTT_HOST: ['0.0.0.0', '0.0.0.0'],
     GATEWAY_MQTT_PORT: ['0', 0],
     GATEWAY_MQTT_TLS_PORT: ['1', 1],

@@ -6,27 +6,26 @@ import { z } from 'zod';
 import { FAILURES } from '../../src/bridge/failures.js';
 import { DENIED_REASONS } from '../../src/broker/connection-list.js';
 import type { Device, Room } from '../../src/console/api.js';
-import { alarmOfMessage } from '../../src/console/board/alarm.js';
 import { OpenAlarms } from '../../src/console/board/open-alarms.js';
 import { keyOfRow, rowsOf } from '../../src/console/board/row.js';
+import { actionNames } from '../../src/console/gateway/audit.js';
+import { DENIED_DE } from '../../src/console/gateway/denied-words.js';
+import { failureNames } from '../../src/console/gateway/destinations.js';
+import { subjectNames } from '../../src/console/gateway/overview.js';
+import { reasonTexts } from '../../src/console/gateway/rejected.js';
+import { readCounts } from '../../src/console/history/counts.js';
+import { readPage } from '../../src/console/history/list.js';
+import { isFound, parseSearch } from '../../src/console/history/search.js';
+import { type Home, homeTree, presenceOf } from '../../src/console/home/home.js';
+import { comparedRows, decodeTable, parseDevices } from '../../src/console/home/import.js';
 import { ago, type Language, language } from '../../src/console/language.js';
 import { GatewayClock, type LiveMessage, live } from '../../src/console/live.js';
-import { actionNames } from '../../src/console/pages/gateway/audit/audit-filters.js';
-import { DENIED_DE } from '../../src/console/pages/gateway/connections/denied-list.js';
-import { failureNames } from '../../src/console/pages/gateway/destinations/bridges-part.js';
-import { subjectNames } from '../../src/console/pages/gateway/overview/overview-part.js';
-import { reasonTexts } from '../../src/console/pages/gateway/overview/rejected-list.js';
-import { readPage } from '../../src/console/pages/history/alarm-pages.js';
-import { readCounts } from '../../src/console/pages/history/chart/alarm-counts.js';
-import { SpreadsheetCsv } from '../../src/console/pages/history/csv/spreadsheet-csv.js';
-import { isFound, parseSearch } from '../../src/console/pages/history/history-search.js';
-import type { Home } from '../../src/console/pages/home/home-data.js';
-import { homeTree } from '../../src/console/pages/home/home-tree.js';
-import { decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/import/device-csv.js';
 import { exactJson, parseExactJson, plainText } from '../../src/console/request.js';
-import { csvText } from '../../src/console/ui/csv.js';
+import { ALL_HOMES } from '../../src/console/session.js';
+import { csvText } from '../../src/console/ui/handover.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarm.js';
 import { FAULT_SUBJECTS, faultWords } from '../../src/domain/fault.js';
+import { FAULTS } from '../../src/domain/faults.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 
 /** Sets the language until the test ends. */
@@ -50,16 +49,7 @@ describe('counts of alarms', () => {
   const DAY_MS = 24 * HOUR_MS;
   const NOW_MS = Date.parse('2026-11-27T12:00:00Z');
 
-  const search = {
-    locationId: 'l',
-    roomId: '',
-    deviceId: '',
-    kinds: [],
-    states: [],
-    isWithoutTests: false,
-    fromMs: undefined,
-    toMs: undefined,
-  };
+  const search = parseSearch(new URLSearchParams('location=l'));
   let asked: URLSearchParams[] = [];
   /** What the gateway counts by day and by hour. */
   let counted: Record<string, { start: string; counts: Record<string, number> }[]> = {};
@@ -80,7 +70,7 @@ describe('counts of alarms', () => {
   it('starts with the first day that has an alarm when the search has no start, in one request', async () => {
     const first = NOW_MS - 100 * DAY_MS;
     counted = { day: [bucket(first - DAY_MS), bucket(first, { fall: 2 }), bucket(first + DAY_MS)] };
-    const { unit, buckets, hoursFit, isCut } = await readCounts(search, undefined, NOW_MS);
+    const { unit, buckets, hoursFit, isCut } = await readCounts(search, ['l'], undefined, NOW_MS);
     expect([unit, hoursFit, isCut]).toEqual(['day', false, false]);
     expect(buckets).toEqual([
       { startMs: first, total: 2, byKind: { fall: 2 } },
@@ -92,22 +82,34 @@ describe('counts of alarms', () => {
   it('counts by hour for the last days, unless days are requested', async () => {
     const first = NOW_MS - DAY_MS;
     counted = { day: [bucket(first, { fall: 1 })], hour: [bucket(first, { fall: 1 })] };
-    expect((await readCounts(search, undefined, NOW_MS)).unit).toBe('hour');
-    expect((await readCounts(search, 'day', NOW_MS)).unit).toBe('day');
+    expect((await readCounts(search, ['l'], undefined, NOW_MS)).unit).toBe('hour');
+    expect((await readCounts(search, ['l'], 'day', NOW_MS)).unit).toBe('day');
   });
 
   it('covers the newest part of a period that is too long', async () => {
     counted = { day: [bucket(NOW_MS - DAY_MS, { noise: 1 })] };
     const long = { ...search, fromMs: NOW_MS - 500 * DAY_MS, toMs: NOW_MS };
-    expect(await readCounts(long, 'hour', NOW_MS)).toMatchObject({ isCut: true, unit: 'day' });
+    expect(await readCounts(long, ['l'], 'hour', NOW_MS)).toMatchObject({
+      isCut: true,
+      unit: 'day',
+    });
     const after = Date.parse(asked[0]?.get('after') ?? '');
     expect(after).toBe(NOW_MS - 399 * DAY_MS - 1);
   });
 
   it('includes alarms of unknown kinds from a newer gateway in the total', async () => {
     counted = { day: [bucket(NOW_MS - 30 * DAY_MS, { fall: 1, flood: 2 })] };
-    const { buckets } = await readCounts(search, undefined, NOW_MS);
+    const { buckets } = await readCounts(search, ['l'], undefined, NOW_MS);
     expect(buckets).toMatchObject([{ total: 3, byKind: { fall: 1 } }]);
+  });
+
+  it('adds up all homes, from the first day on which one of them had an alarm', async () => {
+    counted = { day: [bucket(NOW_MS - 9 * DAY_MS), bucket(NOW_MS - 8 * DAY_MS, { fall: 1 })] };
+    const { buckets } = await readCounts(search, ['l', 'm', 'n'], undefined, NOW_MS);
+    expect(asked).toHaveLength(3);
+    expect(buckets).toMatchObject([
+      { startMs: NOW_MS - 8 * DAY_MS, total: 3, byKind: { fall: 3 } },
+    ]);
   });
 });
 
@@ -118,16 +120,7 @@ describe('pages of alarms', () => {
       stopping.abort();
       return Response.json({ nextCursor: null, events: [] });
     });
-    const search = {
-      locationId: 'l',
-      roomId: '',
-      deviceId: '',
-      kinds: [],
-      states: [],
-      isWithoutTests: false,
-      fromMs: undefined,
-      toMs: undefined,
-    };
+    const search = parseSearch(new URLSearchParams('location=l'));
     await expect(readPage(search, undefined, stopping.signal)).rejects.toThrow(/abort/i);
   });
 });
@@ -179,34 +172,22 @@ describe('a search of the history', () => {
   const AT = '2026-01-02T03:04:05.000Z';
 
   /** A new alarm as a subscriber gets it. */
-  function alarm() {
-    const found = alarmOfMessage(
-      {
-        topic: 'care-homes/home/devices/bed/alarms/fall',
-        retained: false,
-        isRecorded: true,
-        payload: {
-          id: 'a',
-          kind: 'fall',
-          detectedAt: AT,
-          receivedAt: AT,
-          test: true,
-          device: { id: 'bed', name: 'Bed' },
-          location: { id: 'home', name: 'Home' },
-          room: { id: 'room', name: 'Room' },
-          group: null,
-          customData: {},
-        },
-      },
-      Date.parse(AT),
-    );
-    if (found === undefined) throw new Error('no alarm');
-    return found;
-  }
+  const NEW_ALARM = {
+    topic: 'care-homes/home/devices/bed/alarms/fall',
+    retained: false,
+    isRecorded: true,
+    payload: {
+      detectedAt: AT,
+      test: true,
+      room: { id: 'room', name: 'Room' },
+      group: { id: 'group', name: 'Group' },
+    },
+  };
 
   it.each([
     ['', true],
-    ['room=room&device=bed&kinds=noise,fall&state=raised', true],
+    ['group=group&room=room&device=bed&kinds=noise,fall&state=raised', true],
+    ['group=other', false],
     ['room=other', false],
     ['device=other', false],
     ['kinds=noise', false],
@@ -218,8 +199,11 @@ describe('a search of the history', () => {
     ['from=2026-01-02T03:04:05.001Z', false],
   ])('a search with "%s" finds a new alarm: %s', (query, expected) => {
     const search = parseSearch(new URLSearchParams(`location=home&${query}`));
-    expect(isFound(search, alarm())).toBe(expected);
-    expect(isFound({ ...search, locationId: 'elsewhere' }, alarm())).toBe(false);
+    expect(isFound(search, NEW_ALARM)).toBe(expected);
+    expect(isFound({ ...search, locationId: ALL_HOMES }, NEW_ALARM)).toBe(expected);
+    expect(isFound({ ...search, locationId: 'elsewhere' }, NEW_ALARM)).toBe(false);
+    // Its live copy comes ahead of its record: it would not be in the list yet.
+    expect(isFound(search, { ...NEW_ALARM, isRecorded: false })).toBe(false);
   });
 });
 
@@ -354,57 +338,15 @@ describe('open alarms', () => {
   });
 });
 
-describe('the CSV of a spreadsheet', () => {
-  const HEADER = 'id,deviceName,roomId,data\r\n';
-  const RECORDS = [
-    '1,"Bett ""am Fenster"", 1",r1,"{""note"":""a,\r\nb""}"\r\n',
-    '2,Bett 2,r2,\r\n',
-    '3,r1,,\r\n',
-    '4,,r1,\r\n',
-  ];
-
-  async function written(pieces: readonly string[], separator: string): Promise<string> {
-    const sent = new ReadableStream<string>({
-      start(controller) {
-        for (const piece of pieces) controller.enqueue(piece);
-        controller.close();
-      },
-    });
-    const reader = sent.pipeThrough(new SpreadsheetCsv(separator)).getReader();
-    for (let text = ''; ; ) {
-      const { done, value } = await reader.read();
-      if (done) return text;
-      text += value;
-    }
-  }
-
-  it('keeps the header and the records unchanged after a byte order mark, in whatever pieces they arrive', async () => {
-    const text = HEADER + RECORDS.join('');
-    for (const pieces of [
-      [text],
-      [...text],
-      [text.slice(0, 50), text.slice(50, 71), text.slice(71)],
-    ]) {
-      expect(await written(pieces, ',')).toBe(`\uFEFF${text}`);
-    }
-  });
-
-  it('uses the separators of a German spreadsheet, and has nothing run as a formula', async () => {
-    const text = 'id,roomId,note\r\n1,r1,=1+1\r\n4,r1,＝1+1\r\n2,r1,"a;b, c"\r\n3,r1,"a, b"\r\n';
-    expect(await written([text], ';')).toBe(
-      `\uFEFFid;roomId;note\r\n1;r1;"'=1+1"\r\n4;r1;"'＝1+1"\r\n2;r1;"a;b, c"\r\n3;r1;a, b\r\n`,
-    );
-  });
-});
-
-describe('the CSV of devices', () => {
+describe('a table of devices', () => {
   function devices(text: string) {
-    return parseDeviceCsv(text).lines.map(({ name, room }) => [name, room]);
+    return parseDevices(text).rows.map(({ name, room }) => [name, room]);
   }
 
   it.each([
     ['commas, without a header', 'Bed 1,Room 7\nBed 2,Room 8'],
     ['semicolons, with a header', 'name;room\nBed 1;Room 7\nBed 2;Room 8\n'],
+    ['cells pasted from Excel', 'Name\tZimmer\r\nBed 1\tRoom 7\r\n"Bed 2"\tRoom 8\r\n'],
     [
       'a German header in the other order, and a byte order mark',
       '\uFEFFZimmer;Gerät\r\nRoom 7;Bed 1\r\nRoom 8;Bed 2\r\n',
@@ -418,27 +360,30 @@ describe('the CSV of devices', () => {
     ]);
   });
 
-  it('reads quoted cells with separators, quotation marks and line breaks', () => {
-    expect(devices('"Bed ""A"", left";"Room; 7"\nBed 2;')).toEqual([
+  it('reads quoted cells with separators and quotation marks', () => {
+    const text = '"Bed ""A"", left";"Room; 7"\nBed 2;\n"""Bed"" 3";';
+    expect(devices(text)).toEqual([
       ['Bed "A", left', 'Room; 7'],
       ['Bed 2', ''],
+      ['"Bed" 3', ''],
     ]);
+    expect(parseDevices(text).rows.flatMap(({ faults }) => faults)).toEqual([]);
   });
 
-  it('reports what is wrong with each line, by its number in the file', () => {
-    const text = `name,room\n,Room 7\n${'x'.repeat(121)},Room 7\nA,B,C,D\nA,"b\nc"\nOK,Room 7\n"open`;
-    const faults = parseDeviceCsv(text).lines.map(({ line, faults }) => [line, ...faults]);
+  it('reports what is wrong with each line, by its number in the table', () => {
+    const text = `name,room\n,Room 7\n${'x'.repeat(121)},Room 7\nA,B,C,D\nA,b\u202ac\nOK,Room 7\n"open`;
+    const faults = parseDevices(text).rows.map((row) => [row.line, row.state, ...row.faults]);
     expect(faults).toEqual([
-      [2, 'name-missing'],
-      [3, 'name-too-long'],
-      [4, 'too-many-columns'],
-      [5, 'room-invalid'],
-      [7],
-      [8, 'unclosed-quote'],
+      [2, 'fault', 'name-missing'],
+      [3, 'fault', 'too-long'],
+      [4, 'fault', 'too-many-cells'],
+      [5, 'fault', 'invalid'],
+      [6, 'new'],
+      [7, 'fault', 'unclosed-quote'],
     ]);
   });
 
-  it('reads groups and custom data by column, checks them, and names the columns that it ignores', () => {
+  it('reads groups and custom data by column, checks them, and names the columns that it leaves out', () => {
     const text = [
       'name;room;group;customData;serial',
       'Bed 1;Room 7;Upper floor;"{""bed"":1}";x',
@@ -446,23 +391,40 @@ describe('the CSV of devices', () => {
       'Bed 3;Room 7;;[1];',
       `Bed 4;Room 7;;"{""text"":""${'x'.repeat(1_024)}""}";`,
     ].join('\n');
-    const { lines, unknownColumns } = parseDeviceCsv(text);
+    const { rows, unknownColumns } = parseDevices(text);
     expect(unknownColumns).toEqual(['serial']);
-    expect(lines[0]).toMatchObject({ group: 'Upper floor', customData: '{"bed":1}', faults: [] });
-    expect(lines.slice(1).map(({ faults }) => faults)).toEqual([
+    expect(rows[0]).toMatchObject({ group: 'Upper floor', customData: '{"bed":1}', faults: [] });
+    expect(rows.slice(1).map(({ faults }) => faults)).toEqual([
       ['group-without-room'],
       ['custom-data-invalid'],
       ['custom-data-too-large'],
     ]);
   });
 
-  it('marks a line that repeats an earlier one', () => {
-    const marks = parseDeviceCsv('A,1\nA,2\nA,1').lines.map(({ isRepeated }) => isRepeated);
-    expect(marks).toEqual([false, false, true]);
+  it('notes what an earlier line and the home have, and what contradicts them', () => {
+    const home: Home = {
+      location: { id: 'home', name: 'Haus', devices: [] },
+      groups: [{ id: 'g', name: 'Nord', rooms: [] }],
+      rooms: [
+        { id: '1', name: '1', groupId: null, devices: [] },
+        { id: '2', name: '2', groupId: 'g', devices: [] },
+        { id: '3', name: '2', groupId: null, devices: [] },
+      ],
+      devices: [device('A', '1')],
+    };
+    const text = 'name,room,group\nA,1,Nord\nA,1,Nord\nB,9,Ost\nC,9,Nord\nD,2,';
+    const rows = comparedRows(parseDevices(text).rows, home);
+    expect(rows.map(({ faults, notes }) => [...faults, ...notes])).toEqual([
+      ['existing', 'room-grouped'],
+      ['repeated', 'existing', 'room-grouped'],
+      ['room-new', 'group-new'],
+      ['room-in-other-group', 'room-new'],
+      ['room-ambiguous'],
+    ]);
   });
 
   it('counts 120 characters as characters, whatever their size', () => {
-    expect(parseDeviceCsv('😀'.repeat(120)).lines[0]?.faults).toEqual([]);
+    expect(parseDevices('😀'.repeat(120)).rows[0]?.faults).toEqual([]);
   });
 
   it('writes an apostrophe before cells that a spreadsheet would run as formulas', () => {
@@ -475,9 +437,56 @@ describe('the CSV of devices', () => {
     );
   });
 
-  it('reads a file that Excel saved in Windows-1252', () => {
-    expect(decodeCsv(new Uint8Array([0x54, 0xfc, 0x72]))).toBe('Tür');
-    expect(decodeCsv(new TextEncoder().encode('Tür'))).toBe('Tür');
+  it.each([
+    ['Windows-1252', [0x54, 0xfc, 0x72]],
+    ['UTF-8', [0x54, 0xc3, 0xbc, 0x72]],
+    ['UTF-8 with a mark', [0xef, 0xbb, 0xbf, 0x54, 0xc3, 0xbc, 0x72]],
+    ['UTF-16, little-endian', [0xff, 0xfe, 0x54, 0, 0xfc, 0, 0x72, 0]],
+    ['UTF-16, big-endian', [0xfe, 0xff, 0, 0x54, 0, 0xfc, 0, 0x72]],
+  ])('reads a file in %s', (_, bytes) => {
+    expect(decodeTable(new Uint8Array(bytes))).toBe('Tür');
+  });
+});
+
+function device(name: string, roomId: string | null = null, more: Partial<Device> = {}): Device {
+  const about = { locationId: 'home', online: false, lastSeenAt: null, createdAt: '' };
+  return { ...about, id: name, name, roomId, ...more };
+}
+
+describe('the presence of a device', () => {
+  const [early, late] = ['2026-11-25T10:00:00Z', '2026-11-25T10:18:00Z'];
+  const hub = { id: 'h', name: 'Hub' };
+
+  it.each([
+    ['never heard', {}, undefined, ['never', undefined, undefined]],
+    ['as it was listed', { lastSeenAt: early }, undefined, ['offline', undefined, undefined]],
+    [
+      'offline, which a status says after it was last heard',
+      { lastSeenAt: early, online: true },
+      { online: false, since: late, via: undefined },
+      ['offline', undefined, late],
+    ],
+    [
+      'offline, but heard after that',
+      { lastSeenAt: late, via: hub },
+      { online: false, since: early, via: undefined },
+      ['offline', 'Hub', undefined],
+    ],
+    [
+      'online through its hub since then',
+      { lastSeenAt: late },
+      { online: true, since: early, via: hub },
+      ['online', 'Hub', early],
+    ],
+    [
+      'online by itself, no longer through the hub',
+      { lastSeenAt: late, via: hub },
+      { online: true, since: late, via: undefined },
+      ['online', undefined, late],
+    ],
+  ])('is %s', (_, listed, status, expected) => {
+    const { state, via, since } = presenceOf(device('A', null, listed), status);
+    expect([state, via?.name, since]).toEqual(expected);
   });
 });
 
@@ -512,14 +521,22 @@ describe('words of the gateway page', () => {
       }
       expect(Object.keys(DENIED_DE).sort()).toEqual(Object.keys(DENIED_REASONS).sort());
     });
+
+    it.each(Object.entries(DENIED_REASONS))('name the same limits for %s', (code, english) => {
+      const limitsOf = (text = '') => text.match(/\blimits[.\w]*\w|LimitNOFILE|\d[\d.]*/g);
+      // English groups digits by commas.
+      const said = english.replaceAll(/(?<=\d),(?=\d)/g, '.');
+      expect(limitsOf(DENIED_DE[code])).toEqual(limitsOf(said));
+    });
+
+    it('name no route of the HTTP interface', () => {
+      const advice = Object.values(FAULTS).flatMap(({ texts }) => texts);
+      expect(advice.filter((text) => /\b(GET|POST|PATCH|DELETE) \//.test(text))).toEqual([]);
+    });
   });
 });
 
 it('a home shows devices and rooms whose room or group is missing', () => {
-  const about = { locationId: 'home', online: true, lastSeenAt: null, createdAt: '' };
-  const device = (name: string, roomId: string | null): Device => {
-    return { ...about, id: name, name, roomId };
-  };
   const room = (name: string, groupId: string | null): Room => {
     return { id: name, name, groupId, devices: [] };
   };
@@ -543,7 +560,7 @@ describe('German words', () => {
 
   const CONSOLE = new URL('../../src/console/', import.meta.url);
   /** What a gateway or broker acknowledges (bestätigt); people acknowledge (quittieren) alarms and faults. */
-  const OF_OTHERS = /\bbridges-part\.tsx$/;
+  const OF_OTHERS = /\bdestinations\.tsx$/;
   const TEXT = String.raw`('(?:[^'\\]|\\.)*'|\`(?:[^\`\\]|\\.)*\`)`;
   const PAIR = new RegExp(String.raw`\bt\(\s*${TEXT},\s*${TEXT},?\s*\)`, 'g');
 

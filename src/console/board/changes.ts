@@ -4,7 +4,7 @@
  */
 
 import { type ReadonlySignal, signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import { type AlarmStates, acknowledgeAlarm, resolveAlarm } from '../api.js';
 import { t } from '../language.js';
 import { type Failure, failureOf } from '../request.js';
@@ -77,7 +77,8 @@ function sendWaiting(): void {
 
 /** Sends waiting resolves when the page or the console is left, or the user signs out. */
 export function useSentOnLeave(): void {
-  useEffect(() => {
+  // An effect after the next frame would be too late for somebody who leaves at once.
+  useLayoutEffect(() => {
     addEventListener('pagehide', sendWaiting);
     const endListening = session.beforeSignOut(sendWaiting);
     return () => {

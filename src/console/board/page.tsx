@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { t } from '../language.js';
 import { live } from '../live.js';
 import { hrefTo, place } from '../place.js';
-import { session } from '../session.js';
+import { ALL_HOMES, session } from '../session.js';
 import { tabNote } from '../shell.js';
 import { FailureText } from '../ui/bits.js';
 import { openDialog } from '../ui/dialog.js';
@@ -28,21 +28,22 @@ const DENSE_FROM = 6;
 const NEW_FOR_MS = 60_000;
 /** Longer than it takes to notice that a row has moved, and than the pause within a double tap. */
 const SETTLES_IN_MS = 400;
-/** The value of the choice of homes for all of them, here and in the address of the history. */
-const ALL_HOMES = '*';
 
-// Lazy: only administrators need them, and the link draws QR codes.
+// Lazy: only administrators need them, and both draw QR codes.
+const FirstSteps = loadedLater(async () => (await import('../home/first-steps.js')).FirstSteps);
 const WallLinkDialog = loadedLater(async () => (await import('./wall-link.js')).WallLinkDialog);
 
 export function BoardPage() {
   useSentOnLeave();
-  const { shown, homes, isCut } = openAlarms;
+  const { shown, homes, isCut, isRead } = openAlarms;
   const alarms = useComputed(() => shown.value.filter(isOnPage)).value;
   const isKnown = isAllKnown();
   const count = `${alarms.length}${isCut.value ? '+' : ''}`;
   useTabNote(count === '0' ? '' : `(${count})`);
   const isKiosk = place.value.query.has('kiosk');
   const chosen = chosenHomeId.value;
+  const isWithoutHome = isRead.value && homes.value.length === 0;
+  if (isWithoutHome && session.isAdmin.value && !isKiosk) return <NoHome />;
   return (
     <div class={isKiosk ? 'board kiosk' : 'board'}>
       <div class="board-head">
@@ -71,6 +72,15 @@ export function BoardPage() {
         </button>
       )}
     </div>
+  );
+}
+
+function NoHome() {
+  return (
+    <>
+      <h1>{t('No home yet', 'Noch kein Heim')}</h1>
+      <FirstSteps />
+    </>
   );
 }
 

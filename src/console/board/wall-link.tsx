@@ -2,16 +2,15 @@
 
 import { useState } from 'preact/hooks';
 import { createAccessToken } from '../api.js';
+import { GroupChoice } from '../gateway/grants.js';
 import { SignInLink } from '../gateway/sign-in-link.js';
 import { t } from '../language.js';
-import { GroupSelect } from '../pages/gateway/tokens/grant-fields.js';
+import { ALL_HOMES } from '../session.js';
 import { ChangeDialog, Dialog, openDialog, useCloseDialog } from '../ui/dialog.js';
 import { Choice, Text } from '../ui/fields.js';
 import { chosenHomeId, openAlarms } from './open-alarms.js';
 
 const title = () => t('Link for a wall screen', 'Link für einen Wandbildschirm');
-
-const ALL_HOMES = '*';
 
 export function WallLinkDialog() {
   const homes = openAlarms.homes.value;
@@ -53,7 +52,7 @@ export function WallLinkDialog() {
         }}
       />
       {location !== ALL_HOMES && (
-        <GroupSelect locationId={location} value={group} onChange={setGroup} />
+        <GroupChoice locationId={location} value={group} onChange={setGroup} />
       )}
       <Choice
         label={t('What it may do', 'Was er darf')}

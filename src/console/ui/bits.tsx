@@ -87,6 +87,27 @@ export function TimeAgo({ at }: { readonly at: string }) {
   );
 }
 
+interface SinceProps {
+  /** Null if that is not known. */
+  readonly at: string | null;
+  readonly isGood?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** A state in words, and how long ago it began. */
+export function Since({ at, isGood = false, children }: SinceProps) {
+  return (
+    <>
+      <span class={isGood ? 'good' : 'bad'}>{children}</span>
+      {at !== null && (
+        <>
+          , <TimeAgo at={at} />
+        </>
+      )}
+    </>
+  );
+}
+
 /** The name of a fact and its value; a fact without a value is left out. */
 export type Fact = readonly [name: string, value: ComponentChildren];
 

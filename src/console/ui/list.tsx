@@ -18,10 +18,13 @@ interface ListProps<Row> {
   readonly loaded: Pick<Loaded<unknown>, 'failure' | 'again' | 'pause'>;
   /** Undefined until they are read. */
   readonly rows: readonly Row[] | undefined;
+  /** Rows with the same key are told apart by their order. */
   readonly keyOf: (row: Row) => string;
   readonly columns: readonly Column<Row>[];
   /** The text of a row to search; without it there is no search. */
   readonly textOf?: (row: Row) => string;
+  /** Whether somebody asked for all these rows, page by page; then all of them are drawn. */
+  readonly isPaged?: boolean;
   /** Shown instead of an empty list. */
   readonly empty: ComponentChildren;
   /** Next to the search. */
@@ -90,8 +93,11 @@ function Rows<Row>({
   rows,
   columns,
   keyOf,
-}: Pick<ListProps<Row>, 'title' | 'columns' | 'keyOf'> & { readonly rows: readonly Row[] }) {
-  const [isWhole, setWhole] = useState(false);
+  isPaged = false,
+}: Pick<ListProps<Row>, 'title' | 'columns' | 'keyOf' | 'isPaged'> & {
+  readonly rows: readonly Row[];
+}) {
+  const [isWhole, setWhole] = useState(isPaged);
   const drawn = isWhole ? rows : rows.slice(0, FIRST_ROWS);
   return (
     <>
@@ -107,8 +113,8 @@ function Rows<Row>({
           </tr>
         </thead>
         <tbody>
-          {drawn.map((row) => (
-            <tr key={keyOf(row)}>
+          {keyed(drawn, keyOf).map(([key, row]) => (
+            <tr key={key}>
               {columns.map(([head, cell]) => (
                 <td key={head} data-label={head}>
                   <div>{cell(row)}</div>
@@ -125,4 +131,14 @@ function Rows<Row>({
       )}
     </>
   );
+}
+
+function keyed<Row>(rows: readonly Row[], keyOf: (row: Row) => string): [string, Row][] {
+  const seen = new Map<string, number>();
+  return rows.map((row) => {
+    const key = keyOf(row);
+    const repeats = seen.get(key) ?? 0;
+    seen.set(key, repeats + 1);
+    return [repeats === 0 ? key : `${key} ${repeats}`, row];
+  });
 }

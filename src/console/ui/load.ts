@@ -38,6 +38,8 @@ export interface ReadAgain {
   readonly onReturn?: boolean;
   /** When a message of this topic comes, and when messages were missed or the gateway is reached again. */
   readonly onTopic?: RegExp;
+  /** How long it waits at least between two readings for messages; one that comes sooner is read for later. */
+  readonly atMostEveryMs?: number;
 }
 
 /** For lists of what goes on in the gateway now. */
@@ -103,6 +105,7 @@ function useReadAgain(
     everyMs,
     onReturn = false,
     onTopic,
+    atMostEveryMs = 0,
   }: Omit<ReadAgain, 'everyMs'> & { everyMs: number | undefined },
 ): void {
   useEffect(() => {
@@ -120,10 +123,23 @@ function useReadAgain(
   useEffect(() => {
     if (onTopic === undefined) return;
     let wasAway = live.state.peek() !== 'connected';
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let readAtMs = Number.NEGATIVE_INFINITY;
+    const readSoon = () => {
+      timer ??= setTimeout(
+        () => {
+          timer = undefined;
+          readAtMs = performance.now();
+          again();
+        },
+        readAtMs + atMostEveryMs - performance.now(),
+      );
+    };
     const ends = [
+      () => clearTimeout(timer),
       live.listen({
         message: ({ topic }) => {
-          if (onTopic.test(topic)) again();
+          if (onTopic.test(topic)) readSoon();
         },
         missed: again,
       }),
@@ -135,7 +151,7 @@ function useReadAgain(
     return () => {
       for (const end of ends) end();
     };
-  }, [onTopic?.source, again]);
+  }, [onTopic?.source, atMostEveryMs, again]);
 }
 
 /** A change to send to the gateway. */

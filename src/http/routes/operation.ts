@@ -68,6 +68,14 @@ export const AdvisedFault = FaultView.required({ message: true })
     acknowledgeable: z.boolean().meta({
       description: 'Whether it stays until an administrator acknowledges it.',
     }),
+    more: z
+      .int()
+      .optional()
+      .meta({
+        description:
+          'How many faults like it this one stands for, which are not listed one by one; its message has the number, too.',
+        examples: [17],
+      }),
   })
   .meta({ id: 'AdvisedFault' });
 
@@ -135,6 +143,7 @@ export function operationRoutes(services: HttpServices, rights: Rights): Routes 
           ...faultView(fault, caller, rights, language),
           advice: faultWords(fault, language).advice,
           acknowledgeable: fault.acknowledge !== undefined,
+          ...(fault.more !== undefined && { more: fault.more }),
         }));
         return withoutRepeats(present);
       },

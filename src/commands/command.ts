@@ -1,0 +1,30 @@
+/**
+ * A command besides the gateway itself: `care-home-gateway backup FILE`. Each is a file of this directory with its own
+ * help. What it needs of the gateway it imports when it runs: a start need not load it.
+ */
+
+import type { ParseArgsConfig } from 'node:util';
+import type { Config } from '../config/schema.js';
+
+export interface Invocation {
+  /** The valid configuration. */
+  readonly config: Config;
+  readonly version: string;
+  /** Options of the command, by their names. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** What follows the name of the command, such as the file; as many as `operands`. */
+  readonly operands: readonly string[];
+}
+
+export interface Command {
+  readonly name: string;
+  /** For the list of commands. */
+  readonly summary: string;
+  /** What it does, in lines for `--help`. */
+  readonly help: string;
+  readonly options?: ParseArgsConfig['options'];
+  /** The names of what must follow the command. */
+  readonly operands?: readonly string[];
+  /** Writes to standard output and standard error. @returns the exit status */
+  readonly run: (invocation: Invocation) => number | Promise<number>;
+}

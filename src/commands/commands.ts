@@ -1,0 +1,6 @@
+import { adminToken } from './admin-token.js';
+import { checkConfig } from './check-config.js';
+import type { Command } from './command.js';
+
+/** All commands, in the order of the help. */
+export const COMMANDS: readonly Command[] = [checkConfig, adminToken];

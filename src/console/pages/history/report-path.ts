@@ -1,2 +1,0 @@
-/** The path of an alarm's report, within the history; its query names location, alarm and device. */
-export const REPORT_PATH = '/history/alarm';
