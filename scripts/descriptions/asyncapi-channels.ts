@@ -15,7 +15,7 @@ import {
   supervisionSchema,
 } from './message-schemas.js';
 
-/** A topic of docs/reference/contract.md, 3, with its messages and their direction. */
+/** A topic of docs/reference/mqtt.md, with its messages and their direction. */
 export interface Channel {
   readonly address: string;
   /** The gateway's own action. */

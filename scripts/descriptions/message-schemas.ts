@@ -1,5 +1,5 @@
 /**
- * Schemas of the messages of docs/reference/contract.md, 3, for their receivers.
+ * Schemas of the messages of docs/reference/mqtt.md for their receivers.
  *
  * Messages are composed as text (`src/domain/messages.ts`), so nothing here creates or parses one:
  * `/asyncapi.json` is generated from these schemas, and the tests check every message that they

@@ -3,7 +3,7 @@
  *
  * Kinds stand under their code, which is stable and for programs: kinds that a program need not tell apart share one. Each
  * has its English above its German, a message and on its second line what to do. `{slot}` in a message stands for a value,
- * and text in backquotes is code. `npm run api` writes the tables of docs/reports/faults.md from this.
+ * and text in backquotes is code. `npm run api` writes the tables of docs/reference/faults.md from this.
  */
 
 /** Whether the gateway is ready while a fault lasts. */
