@@ -23,6 +23,7 @@ import { Health } from './site/health/health.js';
 import { openSite, type SiteParts } from './site/open.js';
 import { EXPIRY_CHECK_MS } from './site/tokens.js';
 import { openStorage } from './store/open.js';
+import { startDiscovery } from './watch/home-assistant.js';
 import { openWatch, type WatchParts } from './watch/open.js';
 import { startWatchdog } from './watch/watchdog.js';
 
@@ -143,6 +144,7 @@ export class Gateway {
     health.started();
     status.start();
     startWatchdog(foundation);
+    startDiscovery(foundation, site, delivery);
     return addresses;
   }
 

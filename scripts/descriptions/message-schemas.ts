@@ -202,6 +202,25 @@ export const gatewayStatusSchema = z
 
 const messageCount = z.int().nonnegative();
 
+export const homeAssistantDiscoverySchema = z
+  .strictObject({
+    name: z.string().meta({ examples: ['Alarm'] }),
+    unique_id: z.string(),
+    state_topic: z.string(),
+    value_template: z.string(),
+    event_types: z.array(z.enum(ALARM_KINDS)).optional(),
+    device_class: z.literal('connectivity').optional(),
+    entity_category: z.literal('diagnostic').optional(),
+    qos: z.literal(1),
+    device: z.strictObject({
+      identifiers: z.array(z.string()),
+      name: z.string(),
+      suggested_area: z.string(),
+    }),
+    origin: z.strictObject({ name: z.string(), sw_version: z.string() }),
+  })
+  .register(messageNames, { id: 'HomeAssistantDiscovery' });
+
 export const bridgeStatusSchema = z
   .strictObject({
     name: z.string().meta({ examples: ['head-office'] }),

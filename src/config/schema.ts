@@ -125,6 +125,22 @@ export const configSchema = z.strictObject({
   drills: drillsSchema
     .default([])
     .describe('test alarms by schedule, each day, to every destination'),
+  homeAssistant: z
+    .strictObject({
+      discovery: z
+        .boolean()
+        .default(false)
+        .describe('whether each device announces itself to Home Assistant'),
+      prefix: z
+        .string()
+        .regex(/^[^+#/$\0][^+#\0]*$/, 'must be a topic without wildcards')
+        .default('homeassistant')
+        .describe('the discovery prefix, as configured in Home Assistant'),
+    })
+    .prefault({})
+    .describe(
+      'discovery messages for Home Assistant: an event for the alarms of each device, and a sensor for its connection',
+    ),
   watchdog: z
     .strictObject({
       url: z

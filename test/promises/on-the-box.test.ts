@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import { ask, describe, expect, type Own, test } from '../harness/index.js';
 import { WEBHOOK_SECRET, WebhookReceiver } from '../harness/receivers.js';
 
@@ -211,5 +212,64 @@ describe('the data of one device', () => {
     await nurse.connect();
     await nurse.untilRecords(1);
     await expect.poll(async () => (await erase()).at('deleted')).toBe(1);
+  });
+});
+
+describe('discovery for Home Assistant', () => {
+  /** The keys that its documentation has for the two components; unknown keys make it refuse a message. */
+  const common = {
+    name: z.string(),
+    unique_id: z.string(),
+    state_topic: z.string(),
+    value_template: z.string(),
+    qos: z.literal(1),
+    device: z.strictObject({
+      identifiers: z.array(z.string()),
+      name: z.string(),
+      suggested_area: z.string(),
+    }),
+    origin: z.strictObject({ name: z.string(), sw_version: z.string() }),
+  };
+  const schemas = {
+    event: z.strictObject({ ...common, event_types: z.array(z.string()) }),
+    binary_sensor: z.strictObject({
+      ...common,
+      device_class: z.literal('connectivity'),
+      entity_category: z.literal('diagnostic'),
+    }),
+  };
+
+  test('announces each device where its viewer sees it, as it is now, and takes it back', async ({
+    own,
+  }) => {
+    const config = { homeAssistant: { discovery: true } };
+    const home = await own.home({ config });
+    const other = await own.homeAt(home.gateway);
+    const device = await home.deviceIn(await home.room('Zimmer 12'), 'Bettmatte');
+    await other.device();
+    const topic = (component: string, object: string) =>
+      `homeassistant/${component}/${device.id}/${object}/config`;
+    const viewer = await home.nurse({ filters: ['homeassistant/#'] });
+    const seen = () => new Map(viewer.received.map((one) => [one.topic, one.text]));
+    await expect
+      .poll(() => [...seen().keys()].toSorted())
+      .toEqual([topic('event', 'alarm'), topic('binary_sensor', 'status')].toSorted());
+    const event = schemas.event.parse(JSON.parse(seen().get(topic('event', 'alarm')) ?? ''));
+    schemas.binary_sensor.parse(JSON.parse(seen().get(topic('binary_sensor', 'status')) ?? ''));
+    expect(event).toMatchObject({
+      state_topic: `care-homes/${home.locationId}/devices/${device.id}/alarms/+`,
+      device: { identifiers: [device.id], name: 'Bettmatte', suggested_area: 'Zimmer 12' },
+    });
+    await home.must('PATCH', `./devices/${device.id}`, { json: { name: 'Bettmatte links' } });
+    await expect.poll(() => seen().get(topic('event', 'alarm'))).toContain('Bettmatte links');
+    await home.must('DELETE', `./devices/${device.id}`);
+    await expect.poll(() => seen().get(topic('event', 'alarm'))).toBe('');
+    expect(viewer.received.map((one) => one.topic).join()).not.toContain(other.locationId);
+
+    await home.gateway.stop();
+    await home.gateway.configure({});
+    await home.gateway.start();
+    const later = await other.nurse({ filters: ['homeassistant/#', 'gateway/status'] });
+    await expect.poll(() => later.received.map((one) => one.topic)).toEqual(['gateway/status']);
   });
 });
