@@ -56,6 +56,11 @@ const NOT_RUN: ReadonlyMap<string, string> = new Map([
     'npm install -g care-home-gateway',
     'the same; test/recipes/packaging.test.ts installs a package',
   ],
+  [
+    'apt-get install ./care-home-gateway',
+    'the same; test/recipes/debian.test.ts installs a package',
+  ],
+  ['care-home-gateway check-config', 'the same'],
   ['docker compose', 'needs Docker, and a registry'],
   ['docker build', 'the same'],
   ['npm run bench -- speed', 'takes half an hour'],
