@@ -61,6 +61,10 @@ const NOT_RUN: ReadonlyMap<string, string> = new Map([
     'the same; test/recipes/debian.test.ts installs a package',
   ],
   ['care-home-gateway check-config', 'the same'],
+  [
+    'apt-get install --yes --no-install-recommends prometheus',
+    'the same; test/recipes/monitoring.test.ts runs it',
+  ],
   ['docker compose', 'needs Docker, and a registry'],
   ['docker build', 'the same'],
   ['npm run bench -- speed', 'takes half an hour'],
