@@ -56,6 +56,15 @@ const NOT_RUN: ReadonlyMap<string, string> = new Map([
     'npm install -g care-home-gateway',
     'the same; test/recipes/packaging.test.ts installs a package',
   ],
+  [
+    'apt-get install ./care-home-gateway',
+    'the same; test/recipes/debian.test.ts installs a package',
+  ],
+  ['care-home-gateway check-config', 'the same'],
+  [
+    'apt-get install --yes --no-install-recommends prometheus',
+    'the same; test/recipes/monitoring.test.ts runs it',
+  ],
   ['docker compose', 'needs Docker, and a registry'],
   ['npm run bench', 'takes many minutes'],
   [

@@ -1,4 +1,4 @@
-/** The npm package, the container and the systemd units, as they are installed. */
+/** The npm package (`debian.test.ts` has the other one), the container and the systemd units, as they are installed. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -64,8 +64,9 @@ describe('the npm package', () => {
   beforeAll(() => {
     // Packed from the build for the tests.
     const packed = execFileSync(process.execPath, ['scripts/package.mjs', directory]).toString();
+    const [npmPackage = ''] = packed.split('\n');
     const install = ['install', '--global', '--offline', '--prefix', prefix()];
-    const run = spawnSync('npm', [...install, join(directory, packed.trim())], {
+    const run = spawnSync('npm', [...install, join(directory, npmPackage)], {
       // A user's npm settings are not part of the package.
       env: { ...environment, npm_config_userconfig: '/dev/null' },
       encoding: 'utf8',
