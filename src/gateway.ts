@@ -1,5 +1,6 @@
 /** The composition root: every part once, in the order of its start. */
 import type { Logger } from 'pino';
+import { startBackups } from './backup/daily.js';
 import { openBridges } from './bridge/bridges.js';
 import { EventStreams } from './broker/event-streams.js';
 import { type BrokerParts, openBroker } from './broker/open.js';
@@ -143,6 +144,7 @@ export class Gateway {
     health.started();
     status.start();
     startWatchdog(foundation);
+    startBackups(foundation);
     return addresses;
   }
 
