@@ -1,5 +1,6 @@
 /** The composition root: every part once, in the order of its start. */
 import type { Logger } from 'pino';
+import { startBackups } from './backup/daily.js';
 import { openBridges } from './bridge/bridges.js';
 import { EventStreams } from './broker/event-streams.js';
 import { type BrokerParts, openBroker } from './broker/open.js';
@@ -145,6 +146,7 @@ export class Gateway {
     status.start();
     startWatchdog(foundation);
     startDiscovery(foundation, site, delivery);
+    startBackups(foundation);
     return addresses;
   }
 

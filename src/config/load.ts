@@ -69,13 +69,14 @@ function naming(assignments: readonly Assignment[]): (fault: FieldFault) => Fiel
 }
 
 function withAbsolutePaths(config: Config, cwd: string): Config {
-  const { tls, redis } = config;
+  const { tls, redis, backup } = config;
   return {
     ...config,
     dataDir: resolve(cwd, config.dataDir),
     ...(tls && {
       tls: { ...tls, certFile: resolve(cwd, tls.certFile), keyFile: resolve(cwd, tls.keyFile) },
     }),
+    ...(backup && { backup: { ...backup, directory: resolve(cwd, backup.directory) } }),
     redis: {
       ...redis,
       ...(redis.tls && { tls: withAbsoluteFiles(redis.tls, cwd) }),

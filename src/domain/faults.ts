@@ -175,6 +175,12 @@ export const FAULTS = {
       'Das neue TLS-Zertifikat oder sein Schlüssel ist nicht verwendbar ({reason}): Das alte bleibt in Gebrauch.\nDie Dateien unter `tls` sind für den Benutzer des Gateways nicht lesbar, kein PEM oder nicht vollständig, oder der Schlüssel gehört zu einem anderen Zertifikat.',
     ],
   }),
+  ...kinds('backup-failed', WARNS, {
+    backupFailed: [
+      "The daily backup has failed: {reason}.\nMake room in `backup.directory`, mount it, or give the gateway's user the right to write there. The log line `failed to make the daily backup` has the whole error. It is tried again each hour; the fault ends with the next backup.",
+      'Die tägliche Sicherung ist fehlgeschlagen: {reason}.\nSchaffen Sie in `backup.directory` Platz, hängen Sie es ein, oder geben Sie dem Benutzer des Gateways dort Schreibrecht. Der ganze Fehler steht in der Logzeile `failed to make the daily backup`. Sie wird stündlich wiederholt; die Störung endet mit der nächsten Sicherung.',
+    ],
+  }),
   ...kinds('runtime-unsupported', WARNS, {
     runtimeUnsupported: [
       'Node.js {version} has had no security fixes since {since}.\nInstall a supported release: 22, or better 24. The gateway works as before.',

@@ -35,8 +35,8 @@ const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['cd /opt/care-home-gateway\nnpm ci', 'needs root, and systemd'],
   ['node /opt/care-home-gateway/dist/main.js check-config', 'the same'],
   ['systemctl stop care-home-gateway\ncd', 'the same'],
-  ['systemctl stop care-home-gateway\ntar', 'the same'],
-  ['systemctl stop care-home-gateway\nrm', 'the same'],
+  ['systemctl disable --now care-home-gateway', 'the same'],
+  ['systemctl stop care-home-gateway\nfind', 'the same'],
   ['apt-get install --yes redis-server', 'needs three machines; test/pair starts the files'],
   ['install -o redis -g redis -m 640 config/pair/redis.conf', 'the same'],
   ['install -o redis -g redis -m 640 config/pair/sentinel.conf', 'the same'],
@@ -401,6 +401,12 @@ describe('the commands of', () => {
     const file = readFileSync(join(checkout.directory, 'tls.crt'));
     const { publicKey } = new X509Certificate(file);
     expect(publicKey.asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' });
+  });
+
+  it('docs/operate/backup.md', async () => {
+    const [made, restored] = await run('docs/operate/backup.md');
+    expect(made).toContain('wrote and verified');
+    expect(restored).toMatch(/is whole, [\s\S]*restored the backup/);
   });
 
   it('docs/operate/configuration.md', async () => {

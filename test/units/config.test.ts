@@ -383,6 +383,11 @@ describe('the environment', () => {
     GATEWAY_TLS_KEY_FILE: [KEY_FILE, KEY_FILE],
     GATEWAY_HOME_ASSISTANT_DISCOVERY: ['true', true],
     GATEWAY_HOME_ASSISTANT_PREFIX: ['ha', 'ha'],
+    GATEWAY_BACKUP_AT: ['02:30', '02:30'],
+    GATEWAY_BACKUP_TIME_ZONE: ['UTC', 'UTC'],
+    GATEWAY_BACKUP_DIRECTORY: ['/mnt/backup', '/mnt/backup'],
+    GATEWAY_BACKUP_KEEP: ['3', 3],
+    GATEWAY_BACKUP_FOOTAGE: ['true', true],
     GATEWAY_WATCHDOG_URL: ['https://hc-ping.example/1', 'https://hc-ping.example/1'],
     GATEWAY_MQTT_HOST: ['0.0.0.0', '0.0.0.0'],
     GATEWAY_MQTT_PORT: ['0', 0],
@@ -464,9 +469,10 @@ describe('the environment', () => {
 
   /** Variables that cannot be set together: the store is in one place. */
   const ELSEWHERE: Record<string, RegExp> = {
-    url: /^GATEWAY_REDIS_(SENTINEL|NAME|CLUSTER)/,
-    sentinels: /^GATEWAY_REDIS_(URL|CLUSTER)/,
-    cluster: /^GATEWAY_REDIS_(URL|SENTINEL|NAME)/,
+    url: /^GATEWAY_(BACKUP|REDIS_(SENTINEL|NAME|CLUSTER))/,
+    sentinels: /^GATEWAY_(BACKUP|REDIS_(URL|CLUSTER))/,
+    cluster: /^GATEWAY_(BACKUP|REDIS_(URL|SENTINEL|NAME))/,
+    maxMemoryBytes: /^GATEWAY_REDIS_(?!MAX_MEMORY)/,
   };
 
   test('has one variable for every key of the schema', () => {
