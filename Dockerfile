@@ -1,5 +1,6 @@
 # Build:  docker build -t care-home-gateway .
 # Run:    docker compose up -d    (compose.yaml; docs/operate/install.md, As a container)
+# Buildah and Podman keep the health check with --format docker only.
 FROM node:24-bookworm-slim AS build
 WORKDIR /opt/care-home-gateway
 COPY package.json package-lock.json ./
@@ -22,7 +23,7 @@ LABEL org.opencontainers.image.title="care-home-gateway" \
 RUN apt-get update \
   && apt-get install -y --no-install-recommends ca-certificates redis-server \
   && rm -rf /var/lib/apt/lists/* \
-  && useradd --system --uid 10001 --home-dir /var/lib/care-home-gateway --shell /usr/sbin/nologin \
+  && useradd --uid 10001 --home-dir /var/lib/care-home-gateway --shell /usr/sbin/nologin \
     care-home-gateway \
   && install -d -m 0700 -o care-home-gateway -g care-home-gateway /var/lib/care-home-gateway
 WORKDIR /opt/care-home-gateway

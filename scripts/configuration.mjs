@@ -1,4 +1,4 @@
-// Writes the keys of the configuration from its schema: the tables of docs/reports/configuration.md, and the sample
+// Writes the keys of the configuration from its schema: the tables of docs/reference/configuration.md, and the sample
 // config/gateway.yaml. `npm run api` runs it, and a test fails if this is forgotten.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { build } from 'rolldown';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [output = root] = process.argv.slice(2);
-const PAGE = 'docs/reports/configuration.md';
+const PAGE = 'docs/reference/configuration.md';
 const SAMPLE = 'config/gateway.yaml';
 const COLUMNS = 100;
 const HEAD = `# The configuration of the care-home gateway. Every key is shown with its default; a key that is left out

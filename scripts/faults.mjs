@@ -1,4 +1,4 @@
-// Writes the tables of faults in docs/reports/faults.md from src/domain/faults.ts: `npm run api` runs it, and a test
+// Writes the tables of faults in docs/reference/faults.md from src/domain/faults.ts: `npm run api` runs it, and a test
 // fails if this is forgotten.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,8 +7,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'rolldown';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const [output = join(root, 'docs/reports/faults.md')] = process.argv.slice(2);
-const page = readFileSync(join(root, 'docs/reports/faults.md'), 'utf8');
+const [output = join(root, 'docs/reference/faults.md')] = process.argv.slice(2);
+const page = readFileSync(join(root, 'docs/reference/faults.md'), 'utf8');
 
 /** The text between `<!-- faults: disk-full, disk-read-only -->` and `<!-- end -->`: the kinds with these codes. */
 const TABLE = /(<!-- faults: ([\w, -]+) -->\n).*?(?=<!-- end -->)/gs;
@@ -38,11 +38,13 @@ function faultsOf(codes) {
   return faults;
 }
 
+/** A code stands once, in front of its messages. */
 function tableOf(faults) {
-  const rows = faults.map(({ code, stops, texts: [english] }) => {
+  const rows = faults.map(({ code, stops, texts: [english] }, at) => {
     const [message, advice] = english.split('\n');
     const text = message.replaceAll(/\{\w+\}/g, '…');
-    return `| \`${text}\` | \`${code}\` | ${stops ? 'yes' : 'no'} | ${advice} |\n`;
+    const shown = faults[at - 1]?.code === code ? '' : `\`${code}\``;
+    return `| ${shown} | \`${text}\` | ${stops ? 'yes' : ''} | ${advice} |\n`;
   });
-  return `| message | code | unready | what to do |\n|---|---|---|---|\n${rows.join('')}`;
+  return `| code | message | unready | what to do |\n|---|---|---|---|\n${rows.join('')}`;
 }

@@ -1,11 +1,11 @@
-// Writes the table of docs/reports/metrics.md from src/metrics: `npm run api` runs it, and a test fails if this is
+// Writes the table of docs/reference/metrics.md from src/metrics: `npm run api` runs it, and a test fails if this is
 // forgotten.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runnerImport } from 'vite';
 
 const root = join(import.meta.dirname, '..');
-const page = join(root, 'docs/reports/metrics.md');
+const page = join(root, 'docs/reference/metrics.md');
 const [output = page] = process.argv.slice(2);
 const load = async (name) =>
   (await runnerImport(join(root, 'src', name), { configFile: false, logLevel: 'silent' })).module;

@@ -1,10 +1,12 @@
-// Creates the npm package from the build: `npm run package [-- DIRECTORY]`. The bundle contains everything that runs,
-// so the package has no dependencies; package.json lists them under `dependencies` for tools that audit the checkout.
-import { execFileSync } from 'node:child_process';
+// Creates the npm package and the Debian package from the build: `npm run package [-- DIRECTORY]`. The bundle contains
+// everything that runs, so the npm package has no dependencies; package.json lists them under `dependencies` for tools
+// that audit the checkout.
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeDebianPackage } from './debian.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [destination = '.'] = process.argv.slice(2);
@@ -19,6 +21,12 @@ try {
   );
   writeFileSync(file, `${JSON.stringify(rest, null, 2)}\n`);
   process.stdout.write(`${pack(unpacked, resolve(destination))}\n`);
+  if (spawnSync('dpkg-deb', ['--version']).status === 0) {
+    const file = makeDebianPackage(unpacked, rest, directory, resolve(destination));
+    process.stdout.write(`${file}\n`);
+  } else {
+    process.stderr.write('package: no Debian package, for the program dpkg-deb is missing\n');
+  }
 } finally {
   rmSync(directory, { recursive: true });
 }

@@ -20,11 +20,12 @@ const NEEDED = {
     'mosquitto-clients': () => isThere('mosquitto_pub'),
     keepalived: () => isThere('keepalived'),
     jq: () => isThere('jq'),
+    prometheus: () => isThere('promtool'),
     'python3-paho-mqtt': () =>
       spawnSync('/usr/bin/python3', ['-c', 'import paho.mqtt.client']).status === 0,
   }),
 };
-const SERVICES = ['redis-server', 'mosquitto', 'keepalived'];
+const SERVICES = ['redis-server', 'mosquitto', 'keepalived', 'prometheus'];
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < MIN_NODE[0] || (major === MIN_NODE[0] && minor < MIN_NODE[1])) {

@@ -27,7 +27,7 @@ export async function writeDurably(path: string, content: string): Promise<void>
 }
 
 /** Syncs a directory: only this puts the names in it on disk. */
-async function syncDirectory(directory: string): Promise<void> {
+export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, constants.O_RDONLY);
   try {
     await handle.sync();

@@ -1,5 +1,6 @@
 /** The composition root: every part once, in the order of its start. */
 import type { Logger } from 'pino';
+import { startBackups } from './backup/daily.js';
 import { openBridges } from './bridge/bridges.js';
 import { EventStreams } from './broker/event-streams.js';
 import { type BrokerParts, openBroker } from './broker/open.js';
@@ -23,6 +24,7 @@ import { Health } from './site/health/health.js';
 import { openSite, type SiteParts } from './site/open.js';
 import { EXPIRY_CHECK_MS } from './site/tokens.js';
 import { openStorage } from './store/open.js';
+import { startDiscovery } from './watch/home-assistant.js';
 import { openWatch, type WatchParts } from './watch/open.js';
 import { startWatchdog } from './watch/watchdog.js';
 
@@ -144,6 +146,8 @@ export class Gateway {
     health.started();
     status.start();
     startWatchdog(foundation);
+    startDiscovery(foundation, site, delivery);
+    startBackups(foundation);
     return addresses;
   }
 

@@ -10,12 +10,13 @@ import {
   forwardedMessageSchema,
   forwardedStateSchema,
   gatewayStatusSchema,
+  homeAssistantDiscoverySchema,
   publishedAlarmSchema,
   publishedStateSchema,
   supervisionSchema,
 } from './message-schemas.js';
 
-/** A topic of docs/reference/contract.md, 3, with its messages and their direction. */
+/** A topic of docs/reference/mqtt.md, with its messages and their direction. */
 export interface Channel {
   readonly address: string;
   /** The gateway's own action. */
@@ -152,6 +153,15 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
     retain: true,
     payload: bridgeStatusSchema,
   },
+  homeAssistantDiscovery: {
+    address: 'homeassistant/{component}/{deviceId}/{object}/config',
+    action: 'send',
+    summary:
+      'How Home Assistant shows a device, with `homeAssistant.discovery`; the first level is as configured. An empty payload takes it back.',
+    qos: 1,
+    retain: true,
+    payload: homeAssistantDiscoverySchema,
+  },
 };
 
 /** Parameters of the topics. */
@@ -160,6 +170,8 @@ export const PARAMETERS: Readonly<Record<string, object>> = {
   deviceId: { description: 'The id of a device.' },
   kind: { description: 'The kind of the alarm.', enum: [...ALARM_KINDS] },
   bridge: { description: 'The name of a bridge.' },
+  component: { description: 'Its kind in Home Assistant.', enum: ['event', 'binary_sensor'] },
+  object: { description: 'What of the device it is.', enum: ['alarm', 'status'] },
   escalation: { description: 'The name of an escalation.' },
   rest: { description: 'One to six levels; the first is none of the reserved ones.' },
 };

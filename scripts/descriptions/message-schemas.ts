@@ -1,5 +1,5 @@
 /**
- * Schemas of the messages of docs/reference/contract.md, 3, for their receivers.
+ * Schemas of the messages of docs/reference/mqtt.md for their receivers.
  *
  * Messages are composed as text (`src/domain/messages.ts`), so nothing here creates or parses one:
  * `/asyncapi.json` is generated from these schemas, and the tests check every message that they
@@ -201,6 +201,25 @@ export const gatewayStatusSchema = z
   .register(messageNames, { id: 'GatewayStatus' });
 
 const messageCount = z.int().nonnegative();
+
+export const homeAssistantDiscoverySchema = z
+  .strictObject({
+    name: z.string().meta({ examples: ['Alarm'] }),
+    unique_id: z.string(),
+    state_topic: z.string(),
+    value_template: z.string(),
+    event_types: z.array(z.enum(ALARM_KINDS)).optional(),
+    device_class: z.literal('connectivity').optional(),
+    entity_category: z.literal('diagnostic').optional(),
+    qos: z.literal(1),
+    device: z.strictObject({
+      identifiers: z.array(z.string()),
+      name: z.string(),
+      suggested_area: z.string(),
+    }),
+    origin: z.strictObject({ name: z.string(), sw_version: z.string() }),
+  })
+  .register(messageNames, { id: 'HomeAssistantDiscovery' });
 
 export const bridgeStatusSchema = z
   .strictObject({

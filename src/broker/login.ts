@@ -100,7 +100,7 @@ export class Logins {
       throw new ConnectError('no-credentials');
     }
     const name = username.toLowerCase();
-    const principal = accessTokens.byPair(name, password);
+    const principal = accessTokens.byPair(name, password, address);
     const isValid = principal !== undefined;
     const { result, waitMs } = failedLogins.judge({ address, secret: password, isValid });
     if (isValid && result === 'admitted') return principal;

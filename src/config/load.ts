@@ -71,12 +71,13 @@ function naming(assignments: readonly Assignment[]): (fault: FieldFault) => Fiel
 }
 
 function withAbsolutePaths(config: ParsedConfig, cwd: string): Config {
-  const { tls, redis } = config;
+  const { tls, redis, backup } = config;
   const dataDir = resolve(cwd, config.dataDir);
   return {
     ...config,
     dataDir,
     tls: tls && tlsConfig(tls, dataDir, cwd),
+    ...(backup && { backup: { ...backup, directory: resolve(cwd, backup.directory) } }),
     redis: {
       ...redis,
       ...(redis.tls && { tls: withAbsoluteFiles(redis.tls, cwd) }),

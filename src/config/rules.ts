@@ -84,6 +84,9 @@ export function ruleFaults(values: Values, cwd: string): FieldFault[] {
       ...within('tls', clientTlsFaults(config.redis.tls ?? {}, cwd)),
       ...within('sentinelTls', clientTlsFaults(config.redis.sentinelTls ?? {}, cwd)),
     ]),
+    ...(values['backup'] !== undefined && given(store, PLACES).length > 0
+      ? faultsOf(['backup'], "is for the gateway's own store: back up yours by its own means")
+      : []),
     ...config.bridges.flatMap((bridge, index) => {
       const others = config.bridges.slice(0, index);
       return within(`bridges.${index}`, bridgeFaults(bridge, others, cwd));

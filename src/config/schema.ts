@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { bridgesSchema } from '../domain/bridge-schema.js';
-import { drillsSchema } from '../domain/calendar.js';
+import { dailyKeys, drillsSchema } from '../domain/calendar.js';
 import { limitsSchema } from '../domain/limits.js';
 import { outputsSchema } from '../domain/output-schema.js';
 import { escalationsSchema, silentAfterSchema } from '../domain/rules.js';
@@ -125,6 +125,34 @@ export const configSchema = z.strictObject({
   drills: drillsSchema
     .default([])
     .describe('test alarms by schedule, each day, to every destination'),
+  homeAssistant: z
+    .strictObject({
+      discovery: z
+        .boolean()
+        .default(false)
+        .describe('whether each device announces itself to Home Assistant'),
+      prefix: z
+        .string()
+        .regex(/^[^+#/$\0][^+#\0]*$/, 'must be a topic without wildcards')
+        .default('homeassistant')
+        .describe('the discovery prefix, as configured in Home Assistant'),
+    })
+    .prefault({})
+    .describe(
+      'discovery messages for Home Assistant: an event for the alarms of each device, and a sensor for its connection',
+    ),
+  backup: z
+    .strictObject({
+      ...dailyKeys,
+      directory: filePath.meta({
+        description: 'where the files are written; best on another disk, which must be mounted',
+        examples: ['/mnt/backup'],
+      }),
+      keep: count.default(7).describe('how many files are kept; older ones are removed'),
+      footage: z.boolean().default(false).describe('whether recordings are in them'),
+    })
+    .optional()
+    .describe("a daily backup of dataDir with the gateway's own store"),
   watchdog: z
     .strictObject({
       url: z

@@ -208,9 +208,16 @@ export type AccessToken = CurrentAccessToken & {
   expiresAt: string | null;
   /** Null: never. */
   lastUsedAt: string | null;
+  /** Outside of which it does not exist. */
+  networks?: string[];
 };
 export type IssuedAccessToken = AccessToken & { token: string };
-export type NewAccessToken = { name: string; grants: Grant[]; expiresAt?: string | null };
+export type NewAccessToken = {
+  name: string;
+  grants: Grant[];
+  expiresAt?: string | null;
+  networks?: string[] | null;
+};
 export type AuditEvent = {
   id: string;
   at: string;

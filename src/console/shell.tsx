@@ -1,5 +1,6 @@
 /** The frame around every page: navigation, connection, the signed-in token, and what concerns the whole console. */
 
+import './shell.css';
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';

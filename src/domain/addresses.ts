@@ -69,6 +69,36 @@ export function ownNetworks(): ReadonlySet<string> {
   return new Set(global.map(({ address }) => networkOf(address)));
 }
 
+const MAX_PREFIX_LENGTHS = { 4: 32, 6: 128 };
+
+/** A network as `192.168.1.0/24`; undefined if the text is none. */
+function networkIn(
+  text: string,
+): { address: string; length: number; family: 'ipv4' | 'ipv6' } | undefined {
+  const [address = '', length = '', ...rest] = text.split('/');
+  const version = isIP(address);
+  if ((version !== 4 && version !== 6) || rest.length > 0 || !/^\d{1,3}$/.test(length))
+    return undefined;
+  if (Number(length) > MAX_PREFIX_LENGTHS[version]) return undefined;
+  return { address, length: Number(length), family: version === 4 ? 'ipv4' : 'ipv6' };
+}
+
+/** Whether the text is a network in CIDR notation (RFC 4632; RFC 4291, 2.3). */
+export function isNetwork(text: string): boolean {
+  return networkIn(text) !== undefined;
+}
+
+/** Whether an IP address is in one of the networks; those that cannot be read have none. */
+export function isInNetworks(address: string, networks: readonly string[]): boolean {
+  const list = new BlockList();
+  for (const network of networks) {
+    const { address: first, length, family } = networkIn(network) ?? {};
+    if (first !== undefined) list.addSubnet(first, length ?? 0, family);
+  }
+  const version = isIP(address);
+  return version !== 0 && list.check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
+
 /** A host name or IP address, and a port. */
 export interface Address {
   readonly host: string;

@@ -1,4 +1,4 @@
-/** Hours and days of a time zone across changes of its clocks, and when drills take place (contract 3, drill). */
+/** Hours and days of a time zone across changes of its clocks, and what takes place once a day: drills, backups. */
 
 import { z } from 'zod';
 import { chosenLocations } from './config-keys.js';
@@ -92,7 +92,8 @@ export function calendarBounds(
   return bounds;
 }
 
-const drillSchema = z.strictObject({
+/** The keys of what takes place once a day. */
+export const dailyKeys = {
   at: z
     .string()
     .regex(TIME_OF_DAY, 'must be a time of day, such as "03:30"')
@@ -104,28 +105,27 @@ const drillSchema = z.strictObject({
     .string()
     .refine(isTimeZone, 'must be a time zone, such as Europe/Berlin')
     .meta({ description: 'whose clocks', examples: ['Europe/Berlin'] }),
-  locations: chosenLocations,
-});
+};
+
+const drillSchema = z.strictObject({ ...dailyKeys, locations: chosenLocations });
 
 /** All daily drills. */
 export const drillsSchema = z.array(drillSchema);
 
 export type DrillPlan = Readonly<z.output<typeof drillSchema>>;
 
-/** The moments of a daily drill: one on each day, also when the clocks change. */
-export class DrillSchedule {
-  readonly locations: readonly string[] | undefined;
+/** The moments of something daily: one on each day, also when the clocks change. */
+export class DailySchedule {
   readonly #zone: TimeZone;
   readonly #minutes: number;
 
-  constructor({ at, timeZone, locations }: DrillPlan) {
+  constructor({ at, timeZone }: Pick<DrillPlan, 'at' | 'timeZone'>) {
     const [, hours, minutes] = TIME_OF_DAY.exec(at) ?? [];
-    this.locations = locations;
     this.#zone = new TimeZone(timeZone);
     this.#minutes = Number(hours) * 60 + Number(minutes);
   }
 
-  /** The latest moment of a drill up to a time, in milliseconds since 1970. */
+  /** The latest moment up to a time, in milliseconds since 1970. */
   lastDueMs(nowMs: number): number {
     const today = this.#zone.timeOfDay(nowMs, this.#minutes * MINUTE_MS);
     if (today <= nowMs) return today;

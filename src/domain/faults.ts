@@ -3,7 +3,7 @@
  *
  * Kinds stand under their code, which is stable and for programs: kinds that a program need not tell apart share one. Each
  * has its English above its German, a message and on its second line what to do. `{slot}` in a message stands for a value,
- * and text in backquotes is code. `npm run api` writes the tables of docs/reports/faults.md from this.
+ * and text in backquotes is code. `npm run api` writes the tables of docs/reference/faults.md from this.
  */
 
 /** Whether the gateway is ready while a fault lasts. */
@@ -173,6 +173,12 @@ export const FAULTS = {
     certificateUnusable: [
       "The new TLS certificate or its key cannot be used ({reason}): the old one stays.\nThe gateway's user cannot read the files under `tls`, they are not PEM or not complete, or the key belongs to another certificate. With `tls.selfSigned` it cannot write to `<dataDir>/tls`. The fault ends once they can be used.",
       'Das neue TLS-Zertifikat oder sein Schlüssel ist nicht verwendbar ({reason}): Das alte bleibt in Gebrauch.\nDie Dateien unter `tls` sind für den Benutzer des Gateways nicht lesbar, kein PEM oder nicht vollständig, oder der Schlüssel gehört zu einem anderen Zertifikat. Mit `tls.selfSigned` kann es nicht nach `<dataDir>/tls` schreiben.',
+    ],
+  }),
+  ...kinds('backup-failed', WARNS, {
+    backupFailed: [
+      "The daily backup has failed: {reason}.\nMake room in `backup.directory`, mount it, or give the gateway's user the right to write there. The log line `failed to make the daily backup` has the whole error. It is tried again each hour; the fault ends with the next backup.",
+      'Die tägliche Sicherung ist fehlgeschlagen: {reason}.\nSchaffen Sie in `backup.directory` Platz, hängen Sie es ein, oder geben Sie dem Benutzer des Gateways dort Schreibrecht. Der ganze Fehler steht in der Logzeile `failed to make the daily backup`. Sie wird stündlich wiederholt; die Störung endet mit der nächsten Sicherung.',
     ],
   }),
   ...kinds('runtime-unsupported', WARNS, {

@@ -35,6 +35,8 @@ const accessToken = location.extend({
   tokenHash: z.string(),
   createdAtMs: z.number(),
   expiresAtMs: z.number().nullable(),
+  /** Networks outside of which the token does not exist; undefined: it exists everywhere. */
+  networks: z.array(z.string()).readonly().optional(),
 });
 
 const schemas = {

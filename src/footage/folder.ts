@@ -135,6 +135,14 @@ export class FootageFolder implements Retention {
     }
   }
 
+  /** Removes a recording; one that is not there counts as removed. @throws GatewayError `store-unavailable` */
+  async remove(key: string): Promise<void> {
+    if (parseRecordingKey(key) === undefined) return;
+    await rm(join(this.#options.directory, key), { force: true }).catch((error: unknown) => {
+      throw fileFailure(error);
+    });
+  }
+
   /** Removes all recordings of a deleted device, which immediately makes room for others. */
   async removeAllOf(deviceId: string): Promise<void> {
     await rm(join(this.#options.directory, deviceId), { recursive: true, force: true });

@@ -29,6 +29,7 @@ export async function openFootage(
     return {
       footage: new Footage(store, audit, now),
       footageFiles: undefined,
+      removeRecording: (key: string) => store.remove(key, now()),
       origins: [store.origin],
     };
   }
@@ -59,5 +60,6 @@ export async function openFootage(
   });
   const { publicUrl } = config.http;
   const origins = publicUrl === undefined ? [] : [new URL(publicUrl).origin];
-  return { footage: new Footage(urls, audit, now), footageFiles, origins };
+  const removeRecording = (key: string) => footageFiles.remove(key);
+  return { footage: new Footage(urls, audit, now), footageFiles, removeRecording, origins };
 }

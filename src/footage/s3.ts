@@ -1,7 +1,10 @@
 import { AwsV4Signer } from 'aws4fetch';
 import { parseRecordingKey, type Recording } from '../domain/footage.js';
+import { GatewayError } from '../errors.js';
 import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from '../site/footage.js';
 import { objectPath } from './signed-urls.js';
+
+const REMOVE_TIMEOUT_MS = 10_000;
 
 export interface S3Options {
   /** `https://s3.example.org` */
@@ -52,6 +55,18 @@ export class S3FootageStore implements FootageStore {
 
   uploadUrl({ key, contentType }: Recording, terms: UrlTerms): Promise<string> {
     return this.#sign('PUT', this.#urlOf(key), { 'Content-Type': contentType }, terms);
+  }
+
+  /** Deletes a recording; one that is not there counts as deleted. @throws GatewayError `store-unavailable` */
+  async remove(key: string, nowMs: number): Promise<void> {
+    const fromMs = Math.floor(nowMs / 1_000) * 1_000;
+    const url = await this.#sign('DELETE', this.#urlOf(key), {}, { fromMs, gatewayUrl: '' });
+    const signal = AbortSignal.timeout(REMOVE_TIMEOUT_MS);
+    const response = await fetch(url, { method: 'DELETE', signal }).catch(() => undefined);
+    await response?.body?.cancel();
+    if (response?.ok === true || response?.status === 404) return;
+    const detail = 'The server of the recordings does not delete one.';
+    throw new GatewayError('store-unavailable', detail);
   }
 
   #urlOf(key: string): URL {

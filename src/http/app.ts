@@ -13,6 +13,7 @@ import { auditRoutes } from './routes/audit.js';
 import { connectionRoutes } from './routes/connections.js';
 import { deviceRoutes } from './routes/devices.js';
 import { drillRoutes } from './routes/drills.js';
+import { erasingRoutes } from './routes/erasing.js';
 import { eventRoutes } from './routes/events.js';
 import { footageRoutes } from './routes/footage.js';
 import { operationRoutes } from './routes/operation.js';
@@ -33,6 +34,7 @@ export function allRoutes(services: HttpServices): Routes {
     ...alarmRoutes(services, rights),
     ...alarmStateRoutes(services, rights),
     ...drillRoutes(services, rights),
+    ...erasingRoutes(services, rights),
     ...eventRoutes(services),
     ...footageRoutes(services),
     ...tokenRoutes(services),

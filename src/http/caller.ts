@@ -46,7 +46,7 @@ export class Callers {
     const { accessTokens } = this.#services;
     const secret = BEARER.exec(c.req.header('Authorization') ?? '')?.[1];
     if (secret === undefined) throw unauthenticated('An access token is required.');
-    const read = () => accessTokens.byBearer(secret);
+    const read = () => accessTokens.byBearer(secret, addressOf(c) ?? '');
     const found = read();
     this.#admit(c, secret, found !== undefined, 'The access token is not valid.');
     c.set('principal', found && { type: 'access-token', id: found.id });

@@ -19,6 +19,7 @@ import type { SiteModel } from '../site/site-model.js';
 import { type AccessTokens, ADMIN_TOKEN_ID } from '../site/tokens.js';
 import type { AuditStore } from '../store/audit.js';
 import type { AlarmHistory } from '../store/history/alarm-history.js';
+import type { Erasure } from '../store/history/erasure.js';
 import type { DeadLetterStoreRedis, InvalidPublishStoreRedis } from '../store/lists.js';
 import type { Drills } from '../watch/drills.js';
 import type { Supervision } from '../watch/supervision.js';
@@ -45,7 +46,10 @@ export interface HttpServices {
   readonly supervision: Supervision;
   readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly health: Health;
+  readonly erasure: Erasure;
   readonly footage: Footage;
+  /** Deletes a recording for good. @throws GatewayError `store-unavailable` when its server does not answer */
+  readonly removeRecording: (key: string) => Promise<void>;
   /** The recordings served under `/footage/`; undefined when another server serves them. */
   readonly footageFiles: FootageFolder | undefined;
   /** Where recordings are, besides the gateway's own origin. */

@@ -19,6 +19,7 @@ export const AUDIT_ACTIONS = [
   'alarm.acknowledged',
   'alarm.resolved',
   'alarm.tested',
+  'alarms.erased',
   'access-token.created',
   'access-token.changed',
   'access-token.secret-replaced',

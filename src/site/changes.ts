@@ -32,7 +32,7 @@ const MAX_LOGGED_IDS = 100;
 const MAX_ATTEMPTS = 10;
 
 /** What the audit trail shows of a new or deleted record. Never a secret, nor custom data. */
-const SHOWN = ['name', 'groupId', 'roomId', 'grants', 'expiresAt'] as const;
+const SHOWN = ['name', 'groupId', 'roomId', 'grants', 'expiresAt', 'networks'] as const;
 /** What it shows of a change, each with `previous…`. */
 const SHOWN_CHANGES = [...SHOWN, 'locationId', 'silentAfterSeconds'] as const;
 
@@ -267,7 +267,10 @@ export class SiteChanges {
     const after = model.accessToken(before.id);
     const principal = principalKey({ type: 'token', id: before.id, grants: before.grants });
     if (after !== before) this.emit('tokenChanged', before.id);
-    if (after?.tokenHash !== before.tokenHash) this.emit('credentialEnded', principal);
+    const isElsewhere = after?.networks?.join() !== before.networks?.join();
+    if (isElsewhere || after?.tokenHash !== before.tokenHash) {
+      this.emit('credentialEnded', principal);
+    }
     if (after !== undefined || model.isUnreadable(principal)) return;
     this.emit('principalRemoved', principal);
   }
@@ -375,6 +378,9 @@ function detailsOf({ before, after }: RecordChange): Details {
 /** The fields of a record as texts, without those that are null. */
 function textsOf(record: RecordOfKind[RecordKind] | undefined): Readonly<Record<string, string>> {
   const fields: Record<string, unknown> = { ...record };
+  if (record !== undefined && 'networks' in record) {
+    fields['networks'] = record.networks?.join(', ');
+  }
   if (record !== undefined && 'expiresAtMs' in record && record.expiresAtMs !== null) {
     fields['expiresAt'] = formatTime(record.expiresAtMs);
   }

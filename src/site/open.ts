@@ -11,7 +11,7 @@ import { QUOTA_CHECK_MS, QuotaWatch } from './access/quota-watch.js';
 import { SiteChanges } from './changes.js';
 import { Operations } from './operations.js';
 import { SiteModel } from './site-model.js';
-import { AccessTokens, firstTokenEntry, TOKEN_USE_SAVED_MS } from './tokens.js';
+import { AccessTokens, firstTokenEntry, replacedTokenEntry, TOKEN_USE_SAVED_MS } from './tokens.js';
 
 /** How soon a replaced token of the first administrator is in use. */
 const ADMIN_TOKEN_CHECK_MS = 2_000;
@@ -39,7 +39,8 @@ export async function openSite(foundation: Foundation, storage: Storage) {
     const file = join(config.dataDir, ADMIN_TOKEN_FILE);
     const follow = async () => {
       const text = (await readFile(file, 'utf8')).trim();
-      if (isUsableSecret(text)) accessTokens.replaceAdmin(text);
+      if (!isUsableSecret(text) || !accessTokens.replaceAdmin(text)) return;
+      await audit.record([replacedTokenEntry(now())]);
     };
     // A file that is gone or damaged leaves the token that is in use.
     releasers.every(ADMIN_TOKEN_CHECK_MS, () => void follow().catch(() => undefined));

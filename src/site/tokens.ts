@@ -5,6 +5,7 @@
  * somebody else is: which device has a name and a secret, whose session has a key.
  */
 import type { Logger } from 'pino';
+import { isInNetworks } from '../domain/addresses.js';
 import {
   type ClientCertificate,
   hashSecret,
@@ -36,6 +37,8 @@ export interface TokenRequest {
   readonly name: string;
   readonly grants: readonly Grant[];
   readonly expiresAtMs: number | null;
+  /** In CIDR notation; null: from everywhere. */
+  readonly networks: readonly string[] | null;
 }
 
 /** A change of a token: undefined parts stay. */
@@ -99,14 +102,15 @@ export class AccessTokens {
     for (const [id, atMs] of await this.#options.use.load()) this.#usedAtMs.set(id, atMs);
   }
 
-  /** Takes another secret for the admin token; the one before ends, with its connections. */
-  replaceAdmin(token: string): void {
+  /** Takes another secret for the admin token; the one before ends, with its connections. @returns whether it is another */
+  replaceAdmin(token: string): boolean {
     const tokenHash = hashSecret(token);
-    if (tokenHash === this.#admin.tokenHash) return;
+    if (tokenHash === this.#admin.tokenHash) return false;
     this.#admin = { ...this.#admin, tokenHash };
     const { id, grants } = this.#admin;
     this.#options.changes.emit('credentialEnded', principalKey({ type: 'token', id, grants }));
     this.#options.log.info("the first administrator's token was replaced");
+    return true;
   }
 
   /** All tokens except the admin token. */
@@ -116,7 +120,7 @@ export class AccessTokens {
 
   async create(actor: Actor, request: TokenRequest): Promise<IssuedToken> {
     const { changes, model, now } = this.#options;
-    const { name, grants, expiresAtMs } = request;
+    const { name, grants, expiresAtMs, networks } = request;
     const token = newSecret();
     const record = await changes.create(actor, 'access-token', () => ({
       id: newId(),
@@ -126,12 +130,14 @@ export class AccessTokens {
       order: model.nextOrder(),
       createdAtMs: now(),
       expiresAtMs,
+      networks: networks ?? undefined,
     }));
     return { record, token };
   }
 
   /**
-   * Changes the name, the grants, the expiry, or several of them. Grants apply immediately, to open connections too.
+   * Changes the name, the grants, the expiry, the networks, or several of them. Grants apply immediately, to open
+   * connections too; other networks end them.
    *
    * @throws GatewayError `access-token-not-found`
    */
@@ -143,7 +149,8 @@ export class AccessTokens {
       (before) => {
         const { name = before.name, grants = before.grants } = change;
         const { expiresAtMs = before.expiresAtMs } = change;
-        return { ...before, name, grants, expiresAtMs };
+        const networks = change.networks === undefined ? before.networks : change.networks;
+        return { ...before, name, grants, expiresAtMs, networks: networks ?? undefined };
       },
     );
   }
@@ -190,20 +197,23 @@ export class AccessTokens {
     return this.#usedAtMs.get(id) ?? null;
   }
 
-  /** The owner of a bearer token (HTTP); undefined when it is unknown or has expired. */
-  byBearer(token: string): TokenPrincipal | undefined {
+  /** The owner of a bearer token (HTTP); undefined when it is unknown, has expired, or is not for this address. */
+  byBearer(token: string, address: string): TokenPrincipal | undefined {
     // A person may have made up the admin token, so the time taken must not show how much of a guess is right.
-    if (secretMatches(token, this.#admin.tokenHash)) return this.#shown(this.#admin);
+    if (secretMatches(token, this.#admin.tokenHash)) return this.#shown(this.#admin, address);
     const hash = hashSecret(token);
-    return this.#shown(this.list().find(({ tokenHash }) => tokenHash === hash));
+    return this.#shown(
+      this.list().find(({ tokenHash }) => tokenHash === hash),
+      address,
+    );
   }
 
   /** The device or token with this user name and password (MQTT). */
-  byPair(id: string, secret: Uint8Array): Principal | undefined {
+  byPair(id: string, secret: Uint8Array, address: string): Principal | undefined {
     if (this.#options.model.authenticated(id, secret) !== undefined) return { type: 'device', id };
     const record = this.#record(id);
     const isRight = record !== undefined && secretMatches(secret, record.tokenHash);
-    return isRight ? this.#shown(record) : undefined;
+    return isRight ? this.#shown(record, address) : undefined;
   }
 
   /**
@@ -289,8 +299,10 @@ export class AccessTokens {
   }
 
   /** The principal of a token that a client has shown, while it is valid. */
-  #shown(record: AccessToken | undefined): TokenPrincipal | undefined {
+  #shown(record: AccessToken | undefined, address: string): TokenPrincipal | undefined {
     if (record === undefined || !this.#isValid(record)) return undefined;
+    const { networks } = record;
+    if (networks !== undefined && !isInNetworks(address, networks)) return undefined;
     this.#usedAtMs.set(record.id, this.#options.now());
     this.#unsaved.add(record.id);
     return this.#principalOf(record);
@@ -307,6 +319,11 @@ export class AccessTokens {
 function found(record: AccessToken | undefined): AccessToken {
   if (record !== undefined) return record;
   throw new GatewayError('access-token-not-found', 'There is no such access token.');
+}
+
+/** The audit entry for the first administrator's token once it was replaced in its file. */
+export function replacedTokenEntry(atMs: number): AuditEntry {
+  return { ...firstTokenEntry(atMs), action: 'access-token.secret-replaced' };
 }
 
 /** The audit entry for the first administrator's token, which the gateway generates. */

@@ -77,6 +77,12 @@ const MIN_FREE_BYTES = MIB;
 /** Free space below which the fault begins, and below which only alarms are stored; less on a small disk. */
 const LOW = { bytes: 256 * MIB, part: 0.1 };
 const SHORT = { bytes: 64 * MIB, part: 0.05 };
+/** How many bytes may be written to the disk of a directory before `disk-nearly-full` begins. */
+export async function spareBytes(directory: string): Promise<number> {
+  const { bavail, bsize, blocks } = await statfs(directory);
+  return bavail * bsize - Math.min(LOW.bytes, LOW.part * blocks * bsize);
+}
+
 const FAULT = 'disk';
 const LOW_FAULT = 'disk-room';
 

@@ -63,6 +63,8 @@ export function keysOf(site: string) {
     /** List: a bridge's dead letters, newest first. */
     deadLetters: (bridge: string) => key('dead-letters', bridge),
 
+    /** The counter that numbers the records of the audit trail. */
+    auditSequence: key('sequence', 'audit'),
     /** Streams: the audit trail's records of changes and of denials, under their numbers. */
     auditChanges: key('audit', 'changes'),
     auditDenials: key('audit', 'denials'),

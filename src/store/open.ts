@@ -10,6 +10,7 @@ import { AuditStore } from './audit.js';
 import { DiskMonitor } from './data-directory.js';
 import { defaultMaxMemoryBytes, EmbeddedRedis } from './embedded/embedded-redis.js';
 import { AlarmHistory } from './history/alarm-history.js';
+import { Erasure } from './history/erasure.js';
 import { HistoryLog, historyRetention } from './history/history-log.js';
 import { type Keys, keysOf } from './keys.js';
 import { DeadLetterStoreRedis, DrillStoreRedis, InvalidPublishStoreRedis } from './lists.js';
@@ -17,6 +18,7 @@ import { ClusterRoute } from './pair/cluster-route.js';
 import { Replicas } from './pair/replicas.js';
 import { Failovers, SentinelMajority, type SentinelPlace } from './pair/sentinels.js';
 import { QueueStoreRedis } from './queues.js';
+import { continueRestored } from './restored.js';
 import { RetainedRedis } from './retained.js';
 import { checkServer, checkSettings, requireLayout } from './server/check.js';
 import {
@@ -40,7 +42,7 @@ import {
 } from './site/kept.js';
 import { SiteStoreRedis } from './site/site-store.js';
 import { Store } from './store.js';
-import { StoreWitness } from './witness.js';
+import { StoreWitness, WITNESS_FILE } from './witness.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -89,9 +91,11 @@ export async function openStorage(options: Foundation) {
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
   const audit = new AuditStore({ store: management, keys, steadyNow: steady.now, log });
-  const witness = await openWitness(management, keys, options);
   const recordOf = audit.recordOf.bind(audit);
   const history = new HistoryLog({ writer, reader, keys, headroom, recordOf, log });
+  const reportRestored = await continueRestored(config.dataDir, state, history, keys);
+  const witness = await openWitness(management, keys, options);
+  await reportRestored(witness);
   const settling = open(connectRedis({ ...place, name: 'settling' }), false);
   const queues = new QueueStoreRedis(settling, reader, history, now);
   return {
@@ -101,6 +105,7 @@ export async function openStorage(options: Foundation) {
     queues,
     site: new SiteStoreRedis(management, keys, audit),
     alarms: new AlarmHistory(management, log),
+    erasure: new Erasure(state, queues),
     audit,
     witness,
     /** Distinguishes the store from an emptied or replaced one; empty while unknown. */
@@ -153,7 +158,7 @@ async function openWitness(
   keys: Keys,
   { config, log, health, releasers, now }: Foundation,
 ): Promise<StoreWitness> {
-  const path = join(config.dataDir, 'store-witness.json');
+  const path = join(config.dataDir, WITNESS_FILE);
   const { site } = config;
   const witness = await StoreWitness.start({ store, keys, path, site, health, log, now });
   // A last check records the last change.

@@ -10,6 +10,7 @@ import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { fault, type Language } from '../domain/fault.js';
+import { parseJson } from '../domain/json.js';
 import { RECORD_KINDS } from '../domain/site.js';
 import { formatTime } from '../domain/time.js';
 import { unlessMissing, writeDurably } from '../files.js';
@@ -21,10 +22,14 @@ import type { Store } from './store.js';
 const FAULT = 'lost-data';
 
 const SITE_THINGS = [...RECORD_KINDS, 'change'] as const;
-const THINGS = ['store', ...SITE_THINGS, 'backlog', 'key'] as const;
+const THINGS = ['store', 'restored', ...SITE_THINGS, 'backlog', 'key'] as const;
 
 const WORDS: Readonly<Record<(typeof THINGS)[number], Readonly<Record<Language, string>>>> = {
   store: { en: 'everything stored', de: 'alles Gespeicherte' },
+  restored: {
+    en: 'everything after the restored backup',
+    de: 'alles nach der zurückgespielten Sicherung',
+  },
   location: { en: 'locations', de: 'Heime' },
   group: { en: 'groups', de: 'Gruppen' },
   room: { en: 'rooms', de: 'Zimmer' },
@@ -83,6 +88,18 @@ const fileSchema = z.object({
 
 const parsed = z.string().transform((text): unknown => JSON.parse(text));
 const lookAtStore = new Script('look-at-store', parsed.pipe(seenSchema));
+
+/** The file next to the store. */
+export const WITNESS_FILE = 'store-witness.json';
+
+/** The numbers of the oldest and newest entry of the history, as last seen; undefined for none. */
+export async function seenEntries(path: string): Promise<{ from: number; to: number } | undefined> {
+  const text = await unlessMissing(readFile(path, 'utf8'));
+  const seen = text === undefined ? undefined : fileSchema.safeParse(parseJson(text)).data?.store;
+  return seen && seen.newestAlarm > 0
+    ? { from: seen.oldestAlarm, to: seen.newestAlarm }
+    : undefined;
+}
 
 export interface StoreWitnessOptions {
   /** Fails soon while the store is away. */
@@ -266,7 +283,9 @@ function lossBetween(
 
 function wordsIn(language: Language, { counts, alarms }: Loss): string {
   const parts = THINGS.filter((thing) => counts[thing] !== undefined).map((thing) =>
-    thing === 'store' ? WORDS.store[language] : `${WORDS[thing][language]}: ${counts[thing]}`,
+    ['store', 'restored'].includes(thing)
+      ? WORDS[thing][language]
+      : `${WORDS[thing][language]}: ${counts[thing]}`,
   );
   if (alarms !== null) {
     const { from, to } = alarms;

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type DrillPlan, DrillSchedule } from '../domain/calendar.js';
+import { DailySchedule, type DrillPlan } from '../domain/calendar.js';
 import { type FaultSubject, fault } from '../domain/fault.js';
 import { newId } from '../domain/ids.js';
 import type { Named } from '../domain/messages.js';
@@ -88,7 +88,8 @@ interface Unjudged {
 
 /** A daily drill, and the moments for which it has taken place. */
 interface Scheduled {
-  readonly schedule: DrillSchedule;
+  readonly schedule: DailySchedule;
+  readonly locations: DrillPlan['locations'];
   readonly doneAtMs: Set<number>;
 }
 
@@ -114,10 +115,11 @@ export class Drills {
   plan(plans: readonly DrillPlan[]): void {
     const nowMs = this.#options.now();
     this.#schedules = plans.map((plan) => {
-      const schedule = new DrillSchedule(plan);
+      const schedule = new DailySchedule(plan);
       // A gateway that restarts within the minute has held it already. Only then: the clock may be ahead, and be set back.
       const dueMs = schedule.lastDueMs(nowMs);
-      return { schedule, doneAtMs: new Set(nowMs - dueMs < DUE_FOR_MS ? [dueMs] : []) };
+      const doneAtMs = new Set(nowMs - dueMs < DUE_FOR_MS ? [dueMs] : []);
+      return { schedule, locations: plan.locations, doneAtMs };
     });
   }
 
@@ -193,7 +195,7 @@ export class Drills {
   /**
    * Once for each of its moments, and only within a minute: a clock that is set passes moments, and shows some twice.
    */
-  #beginIfDue({ schedule, doneAtMs }: Scheduled): void {
+  #beginIfDue({ schedule, locations, doneAtMs }: Scheduled): void {
     const nowMs = this.#options.now();
     const dueMs = schedule.lastDueMs(nowMs);
     if (nowMs - dueMs >= DUE_FOR_MS || doneAtMs.has(dueMs)) return;
@@ -201,7 +203,7 @@ export class Drills {
     for (const oldest of doneAtMs) {
       if (doneAtMs.size > MAX_DONE) doneAtMs.delete(oldest);
     }
-    this.#beginAll(schedule.locations);
+    this.#beginAll(locations);
   }
 
   #forgetDeletedLocations(): void {

@@ -334,8 +334,12 @@ test('creates an access token, shown once, changes, renews and revokes it; all i
   await button(page, 'Change Night shift').click();
   await dialog(page).getByRole('combobox', { name: /^Role/ }).selectOption('responder');
   await dialog(page).getByLabel('Name').fill('Late shift');
+  await dialog(page)
+    .getByLabel(/^Only from these networks/)
+    .fill('127.0.0.0/8, ::1/128');
   await dialog(page).getByRole('button', { name: 'Save' }).click();
   const changed = row(page, 'Access tokens', 'Late shift');
+  await changed.getByText('127.0.0.0/8, ::1/128').waitFor();
   await changed.filter({ hasText: `Responder: ${home.name}` }).waitFor();
   await button(page, 'Revoke Late shift').click();
   await dialog(page).getByText('the alarms that wait in them').waitFor();

@@ -14,7 +14,7 @@ import {
   NO_LIMITS,
   testWith,
 } from '../harness/index.js';
-import { fill, protectedRoutesOf } from './routes.js';
+import { fill, neededQuery, protectedRoutesOf } from './routes.js';
 
 const WEBHOOK = { type: 'webhook', url: 'http://127.0.0.1:1/', secret: 'x', topics: ['x'] };
 const OUTPUTS = [{ name: 'region', ...WEBHOOK }];
@@ -116,6 +116,13 @@ const CHANGES: readonly Change[] = [
   [`PATCH ${DEVICE}`, NEW, 'device.changed', 'deviceId', RENAMED],
   [`DELETE ${DEVICE}`, undefined, 'device.deleted', 'deviceId', { ...OLD, roomId: '{roomId}' }],
   [`POST ${DEVICE}/secret`, undefined, 'device.secret-replaced', 'deviceId', {}],
+  [
+    `DELETE ${DEVICE}/alarms`,
+    undefined,
+    'alarms.erased',
+    'deviceId',
+    { before: '2026-01-01T00:00:00.000Z' },
+  ],
   [`POST ${DEVICE}/test-alarm`, { kind: 'fall' }, 'alarm.tested', 'deviceId', { kind: 'fall' }],
   [
     `POST ${DEVICE}/move`,
@@ -252,7 +259,8 @@ test.for(CHANGING)(
       const target = fill(path, { ...ids, ...Object.fromEntries(named) });
       const body = json === undefined ? {} : { json: filled(json) };
       const begunMs = gateway.clock.now();
-      const answer = await home.must(method, target, { token: actor.token, ...body });
+      const url = target + neededQuery({ method, path });
+      const answer = await home.must(method, url, { token: actor.token, ...body });
       const records = await recordsOf(home, `actor=${actor.id}`);
       const { id: _, at, locationName: _l, resourceName: _r, ...record } = records[0] ?? {};
       const resourceId = resource === 'created' ? answer.id : idOf(resource);

@@ -66,6 +66,7 @@ test('/connections shows who is connected, from where, since when, how, and with
   const expected = {
     clientId: 'nurse',
     principal: { type: 'access-token', id: home.viewer.id },
+    name: 'nurse call',
     since,
     address: '127.0.0.1',
     protocol: 'mqtt',

@@ -112,6 +112,8 @@ export const NEEDS: readonly (readonly [Need, readonly string[]])[] = [
       `POST ${HOME}/devices/:deviceId/secret`,
       `POST ${HOME}/devices/:deviceId/move`,
       `PATCH ${HOME}/devices/:deviceId/custom-data`,
+      `DELETE ${HOME}/devices/:deviceId/alarms`,
+      `GET ${HOME}/devices/:deviceId/export`,
     ],
   ],
   [

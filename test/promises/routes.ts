@@ -101,6 +101,12 @@ export function fill(path: string, ids: Readonly<Record<string, string>> = {}): 
   return path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? FILES[name] ?? randomUUID());
 }
 
+/** The parameter that a route must have, as it follows the path. */
+export function neededQuery({ method, path }: Route): string {
+  const erases = method === 'DELETE' && path.endsWith('/alarms');
+  return erases ? '?before=2026-01-01T00:00:00.000Z' : '';
+}
+
 /** One of each thing, by the names of the parameters; what may not exist is any id. */
 export async function furnished(home: Home) {
   const groupId = await home.group();
@@ -118,10 +124,14 @@ export async function furnished(home: Home) {
     tokenId,
   };
   /** Sends a request with the credentials that the route takes. */
-  const askAt = ({ method, path }: Route, asking: Asking = {}, own = {}, query = '') =>
-    home.ask(method, fill(path, { ...ids, ...own }) + query, {
+  const askAt = (route: Route, asking: Asking = {}, own = {}, query = '') => {
+    const { method, path } = route;
+    const needed = neededQuery(route);
+    const whole = query === '' ? needed : query + needed.replace('?', '&');
+    return home.ask(method, fill(path, { ...ids, ...own }) + whole, {
       ...asking,
       ...(DEVICE_PATHS.includes(path) && { device }),
     });
+  };
   return { device, ids, askAt };
 }

@@ -35,8 +35,8 @@ const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['cd /opt/care-home-gateway\nnpm ci', 'needs root, and systemd'],
   ['node /opt/care-home-gateway/dist/main.js check-config', 'the same'],
   ['systemctl stop care-home-gateway\ncd', 'the same'],
-  ['systemctl stop care-home-gateway\ntar', 'the same'],
-  ['systemctl stop care-home-gateway\nrm', 'the same'],
+  ['systemctl disable --now care-home-gateway', 'the same'],
+  ['systemctl stop care-home-gateway\nfind', 'the same'],
   ['apt-get install --yes redis-server', 'needs three machines; test/pair starts the files'],
   ['install -o redis -g redis -m 640 config/pair/redis.conf', 'the same'],
   ['install -o redis -g redis -m 640 config/pair/sentinel.conf', 'the same'],
@@ -56,22 +56,28 @@ const NOT_RUN: ReadonlyMap<string, string> = new Map([
     'npm install -g care-home-gateway',
     'the same; test/recipes/packaging.test.ts installs a package',
   ],
+  [
+    'apt-get install ./care-home-gateway',
+    'the same; test/recipes/debian.test.ts installs a package',
+  ],
+  ['care-home-gateway check-config', 'the same'],
+  [
+    'apt-get install --yes --no-install-recommends prometheus',
+    'the same; test/recipes/monitoring.test.ts runs it',
+  ],
   ['docker compose', 'needs Docker, and a registry'],
-  ['docker build', 'the same'],
-  ['npm run bench -- speed', 'takes half an hour'],
-  ['npm run bench\n', 'takes many minutes'],
+  ['npm run bench', 'takes many minutes'],
   [
     'npm run chaos -- --minutes',
-    'takes many minutes; test/chaos/chaos.slow.test.ts is a short run',
+    'takes many minutes; test/faults/chaos.long.test.ts is a short run',
   ],
-  ['npm run chaos -- --pair', 'the same; test/chaos/pair/pair.slow.test.ts is a short run'],
-  ['npm run hostile', 'takes many minutes; test/hostile/hostile.load.test.ts is a short run'],
-  ['GATEWAY_TEST_LONG=1', 'takes many minutes'],
+  ['npm run chaos -- --pair', 'the same; test/faults/chaos.long.test.ts is a short run'],
+  ['npm run hostile', 'takes many minutes; test/budgets/hostile.long.test.ts is a short run'],
 ]);
 
 /** Commands that start a gateway. */
 const STARTS = {
-  fromReadme: 'npm start\n',
+  fromCheckout: 'npm start\n',
   withFile: 'node dist/main.js --config config/gateway.yaml\n',
 };
 
@@ -207,8 +213,9 @@ class Shell {
   }
 }
 
-const [demo = '', adminToken = '', home = '', token = '', subscribe = '', publish = '', ...later] =
-  commandsOf('README.md');
+const FIRST_ALARM = 'docs/guide/first-alarm.md';
+const [adminToken = '', home = '', token = '', subscribe = '', publish = '', ...later] =
+  commandsOf(FIRST_ALARM);
 const [comeBack = '', history = ''] = later;
 
 /** How the documents send requests. */
@@ -219,19 +226,21 @@ let shell: Shell;
 
 beforeAll(async () => {
   checkout = await Checkout.make();
-  await checkout.start(STARTS.fromReadme);
+  await checkout.start(STARTS.fromCheckout);
 });
 afterEach(() => shell.end());
 afterAll(() => checkout.remove());
 
-describe('README.md', () => {
-  it('shows the demo', async () => {
-    shell = new Shell(checkout);
-    expect(await shell.run(`${demo.trim()} -- --alarms 3\n`)).toContain(
-      '3 published, 3 forwarded, 0 lost',
-    );
-  });
+it('README.md shows the demo', async () => {
+  const [demo = '', ...others] = commandsOf('README.md');
+  shell = new Shell(checkout);
+  expect(await shell.run(`${demo.trim()} -- --alarms 3\n`)).toContain(
+    '3 published, 3 forwarded, 0 lost',
+  );
+  expect(others).toEqual([]);
+});
 
+describe(FIRST_ALARM, () => {
   it('leads from nothing to a received alarm, and to one that was queued', async () => {
     shell = new Shell(checkout);
     for (const block of [adminToken, home, token, subscribe]) await shell.run(block);
@@ -239,7 +248,7 @@ describe('README.md', () => {
     await expect.poll(hasSubscribed).toBe(true);
     await shell.run(publish);
     const line = await shell.lines.next(/\/alarms\/fall \{/, 0);
-    const [, shown = ''] = /alarms\/fall (\{[\s\S]*?\})\n```/.exec(textOf('README.md')) ?? [];
+    const [, shown = ''] = /alarms\/fall (\{[\s\S]*?\})\n```/.exec(textOf(FIRST_ALARM)) ?? [];
     expect(shapeOf(JSON.parse(line.slice(line.indexOf('{'))))).toEqual(shapeOf(JSON.parse(shown)));
     expect(await shell.run(comeBack)).toMatch(
       /\/alarms\/helpCall \{.*"customData":\{"nurseCallId":"7a"/,
@@ -271,7 +280,7 @@ function lineWith(printed: string, text: string): string {
   return printed.split('\n').find((line) => line.includes(text)) ?? '';
 }
 
-/** Runs a page in a shell prepared like that of the README; returns what each of its blocks printed. */
+/** Runs a page in a shell prepared like that of the first alarm; returns what each of its blocks printed. */
 async function run(path: string, asTested = (block: string) => block): Promise<string[]> {
   shell = new Shell(checkout);
   for (const block of [adminToken, home, token]) await shell.run(block);
@@ -320,6 +329,11 @@ describe('the commands of', () => {
       `${AS_ADMIN} "localhost:8080/care-homes/$LOCATION/alarms?limit=2"`,
     );
     for (const kind of ['fall', 'noise']) expect(alarms).toContain(`"kind":"${kind}"`);
+  });
+
+  it('docs/guide/works-with.md', async () => {
+    const [mosquitto] = await run('docs/guide/works-with.md');
+    expect(mosquitto).toMatch(/^acknowledged$[\s\S]*^lost$/m);
   });
 
   it('docs/reference/http.md, which has every route', async () => {
@@ -399,6 +413,12 @@ describe('the commands of', () => {
     expect(device?.subject).toMatch(/^CN=[0-9a-f-]{36}$/);
   });
 
+  it('docs/operate/backup.md', async () => {
+    const [made, restored] = await run('docs/operate/backup.md');
+    expect(made).toContain('wrote and verified');
+    expect(restored).toMatch(/is whole, [\s\S]*restored the backup/);
+  });
+
   it('docs/operate/configuration.md', async () => {
     const valid = expect.stringContaining('the configuration is valid');
     expect(await run('docs/operate/configuration.md')).toEqual([valid, valid]);
@@ -435,7 +455,7 @@ it('commands that no test runs are valid, and name existing files and scripts', 
 /** `get /care-homes/<location>` and so on, from the tables of docs/reference/http.md. */
 function documentedRoutes(): string[] {
   const section = textOf('docs/reference/http.md').split(/^## /m);
-  const table = section.find((part) => part.startsWith('Resources\n')) ?? '';
+  const table = section.find((part) => part.startsWith('Routes\n')) ?? '';
   const rows = (table.match(/^\|.*$/gm) ?? []).map((line) => line.split('|').slice(1));
   const routes = rows.flatMap(([methods = '', paths = '']) =>
     codeIn(methods).flatMap((method) =>

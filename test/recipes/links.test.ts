@@ -1,4 +1,7 @@
-/** The pages: their links lead somewhere, their configuration is valid, and what `npm run api` generates is current. */
+/**
+ * The pages: their links lead somewhere, and to all of them; they are short enough to be read; their configuration is
+ * valid, and what `npm run api` generates is current.
+ */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +17,7 @@ import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 
 const FENCED = /^```(\w*)\n([\s\S]*?)^```$/gm;
 const PAGES = [
-  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'RELEASES.md', 'SECURITY.md'],
   ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
@@ -34,15 +37,19 @@ const anchorsOf = (path: string) =>
       .replaceAll(' ', '-'),
   );
 
+/** The links of a page to files of the repository. */
+const linksOf = (page: string) =>
+  [
+    ...textOf(page)
+      .replaceAll(FENCED, '')
+      .matchAll(/\]\(([^)\s]+)\)/g),
+  ]
+    .map(([, link = '']) => link)
+    .filter((link) => !/^https?:/.test(link));
+
 test('every link leads somewhere', () => {
   const dead = PAGES.flatMap((page) =>
-    [
-      ...textOf(page)
-        .replaceAll(FENCED, '')
-        .matchAll(/\]\(([^)\s]+)\)/g),
-    ]
-      .map(([, link = '']) => link)
-      .filter((link) => !/^https?:/.test(link))
+    linksOf(page)
       .filter((link) => {
         const [file = '', anchor] = link.split('#');
         const path = file === '' ? page : join(dirname(page), file);
@@ -51,6 +58,36 @@ test('every link leads somewhere', () => {
       .map((link) => `${page}: ${link}`),
   );
   expect(dead).toEqual([]);
+});
+
+test('every page is reached from README.md by links', () => {
+  const reached = new Set(['README.md']);
+  for (const page of reached) {
+    for (const link of linksOf(page)) {
+      const path = join(dirname(page), link.split('#')[0] ?? '');
+      if (PAGES.includes(path)) reached.add(path);
+    }
+  }
+  expect(PAGES.filter((page) => !reached.has(page))).toEqual([]);
+});
+
+/** What has a letter or a digit, between spaces: the bars of a table are no words. */
+const wordsIn = (page: string) =>
+  textOf(page)
+    .split(/\s+/)
+    .filter((text) => /[\p{L}\p{N}]/u.test(text)).length;
+
+test('README.md has at most 900 words, a page of docs/compliance 400, and docs 25,000', () => {
+  const docs = PAGES.filter((page) => page.startsWith('docs/'));
+  const compliance = docs.filter((page) => page.startsWith('docs/compliance/'));
+  expect(wordsIn('README.md')).toBeLessThanOrEqual(900);
+  expect(compliance.filter((page) => wordsIn(page) > 400)).toEqual([]);
+  expect(docs.reduce((sum, page) => sum + wordsIn(page), 0)).toBeLessThanOrEqual(25_000);
+});
+
+test('SECURITY.md has the contact of the package', () => {
+  const { bugs } = JSON.parse(textOf('package.json'));
+  expect(textOf('SECURITY.md')).toContain(`<${bugs.email}>`);
 });
 
 test('every configuration that a page shows is valid, and so is every example of a key', () => {
@@ -88,9 +125,9 @@ test('docs/operate/audit.md has every action', () => {
 
 /** The scripts of `npm run api`, the argument that each takes, and the files that it writes. */
 const GENERATORS: readonly (readonly [string, string, ...string[]])[] = [
-  ['faults', 'docs/reports/faults.md', 'docs/reports/faults.md'],
-  ['metrics', 'docs/reports/metrics.md', 'docs/reports/metrics.md'],
-  ['configuration', '', 'config/gateway.yaml', 'docs/reports/configuration.md'],
+  ['faults', 'docs/reference/faults.md', 'docs/reference/faults.md'],
+  ['metrics', 'docs/reference/metrics.md', 'docs/reference/metrics.md'],
+  ['configuration', '', 'config/gateway.yaml', 'docs/reference/configuration.md'],
 ];
 
 test.each(GENERATORS)(

@@ -1,4 +1,4 @@
-/** The npm package, the container and the systemd units, as they are installed. */
+/** The npm package (`debian.test.ts` has the other one), the container and the systemd units, as they are installed. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -64,8 +64,9 @@ describe('the npm package', () => {
   beforeAll(() => {
     // Packed from the build for the tests.
     const packed = execFileSync(process.execPath, ['scripts/package.mjs', directory]).toString();
+    const [npmPackage = ''] = packed.split('\n');
     const install = ['install', '--global', '--offline', '--prefix', prefix()];
-    const run = spawnSync('npm', [...install, join(directory, packed.trim())], {
+    const run = spawnSync('npm', [...install, join(directory, npmPackage)], {
       // A user's npm settings are not part of the package.
       env: { ...environment, npm_config_userconfig: '/dev/null' },
       encoding: 'utf8',
@@ -198,6 +199,60 @@ describe('the container', () => {
     expect(Object.keys(set)).toEqual(['GATEWAY_TLS_CERT_FILE', 'GATEWAY_TLS_KEY_FILE']);
     expect(volumes).toContain(`data:${variables['GATEWAY_DATA_DIR']}`);
   });
+});
+
+it('compose.demo.yaml runs the demo of a copy of the checkout, without a certificate', () => {
+  const text = readFileSync('compose.demo.yaml', 'utf8');
+  const { demo } = z
+    .object({
+      services: z.object({
+        demo: z.object({
+          image: z.string(),
+          network_mode: z.literal('host'),
+          volumes: z.tuple([z.literal('.:/checkout:ro')]),
+          command: z.string(),
+        }),
+      }),
+    })
+    .parse(parse(text)).services;
+  expect(demo.image).toMatch(/^node:24-/);
+  const [, copy = '', script = ''] =
+    /^sh -c "(.*) && exec npm run (\w+)"$/.exec(demo.command) ?? [];
+  const to = join(directory, 'demo');
+  mkdirSync(to);
+  const here = copy.replace('/checkout', process.cwd());
+  expect(spawnSync('bash', ['-o', 'pipefail', '-c', here], { cwd: to }).status).toBe(0);
+  for (const name of ['node_modules', 'dist', '.git'])
+    expect(existsSync(join(to, name))).toBe(false);
+  const { scripts } = JSON.parse(readFileSync(join(to, 'package.json'), 'utf8'));
+  const [, file = ''] = /exec node (\S+)/.exec(scripts[script]) ?? [];
+  expect(existsSync(join(to, file))).toBe(true);
+});
+
+it('a tag makes a release with the package, both images and the bill of materials', () => {
+  const step = z.object({ run: z.string().optional(), uses: z.string().optional() });
+  const job = z.object({ steps: z.array(step), strategy: z.unknown().optional() });
+  const { on, jobs } = z
+    .object({
+      on: z.object({ push: z.object({ tags: z.tuple([z.literal('v*')]) }) }),
+      jobs: z.object({ package: job, image: job, release: job }),
+    })
+    .parse(parse(readFileSync('.github/workflows/release.yml', 'utf8')));
+  expect(on.push.tags).toEqual(['v*']);
+  const commands = Object.values(jobs).flatMap(({ steps }) => steps.map(({ run = '' }) => run));
+  for (const command of commands) {
+    expect([command, spawnSync('bash', ['-n'], { input: command }).status]).toEqual([command, 0]);
+  }
+  const all = commands.join('\n');
+  for (const part of [
+    'npm run package -- release',
+    'dist/sbom.cdx.json',
+    'docker build',
+    'SHA256SUMS',
+  ]) {
+    expect(all).toContain(part);
+  }
+  expect(JSON.stringify(jobs.image.strategy)).toMatch(/amd64.*arm64/);
 });
 
 const ANALYZE = '/usr/bin/systemd-analyze';

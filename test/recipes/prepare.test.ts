@@ -167,6 +167,7 @@ describe('the store', () => {
     program('mosquitto_pub', '');
     program('openssl', '');
     program('chromium-headless-shell', '');
+    program('promtool', '');
     expect(prepare(env, '--for-tests')).toMatchObject({ status: 1 });
   });
 
@@ -198,5 +199,6 @@ test('installs the programs for the tests only when preparing them', () => {
   program('openssl', '');
   program('jq', '');
   program('chromium-headless-shell', '');
+  program('promtool', '');
   expect(prepare({}, '--for-tests')).toEqual(NOTHING);
 });

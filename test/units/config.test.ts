@@ -68,6 +68,7 @@ const DEFAULTS: Config = {
   escalations: [],
   drills: [],
   outputs: [],
+  homeAssistant: { discovery: false, prefix: 'homeassistant' },
   history: { retentionDays: 365 },
   audit: { retentionDays: 365 },
   footage: { maxUploadBytes: 104_857_600, minFreeBytes: 268_435_456 },
@@ -383,6 +384,13 @@ describe('the environment', () => {
     GATEWAY_TLS_SELF_SIGNED: ['true', true],
     GATEWAY_TLS_CLIENT_CA_FILE: [CERT_FILE, CERT_FILE],
     GATEWAY_TLS_CLIENT_CERTIFICATES: ['required', 'required'],
+    GATEWAY_HOME_ASSISTANT_DISCOVERY: ['true', true],
+    GATEWAY_HOME_ASSISTANT_PREFIX: ['ha', 'ha'],
+    GATEWAY_BACKUP_AT: ['02:30', '02:30'],
+    GATEWAY_BACKUP_TIME_ZONE: ['UTC', 'UTC'],
+    GATEWAY_BACKUP_DIRECTORY: ['/mnt/backup', '/mnt/backup'],
+    GATEWAY_BACKUP_KEEP: ['3', 3],
+    GATEWAY_BACKUP_FOOTAGE: ['true', true],
     GATEWAY_WATCHDOG_URL: ['https://hc-ping.example/1', 'https://hc-ping.example/1'],
     GATEWAY_MQTT_HOST: ['0.0.0.0', '0.0.0.0'],
     GATEWAY_MQTT_PORT: ['0', 0],
@@ -465,9 +473,10 @@ describe('the environment', () => {
 
   /** Variables that cannot be set together: the store is in one place, and a certificate from one hand. */
   const ELSEWHERE: Record<string, RegExp> = {
-    url: /^GATEWAY_(REDIS_(SENTINEL|NAME|CLUSTER)|TLS_SELF)/,
-    sentinels: /^GATEWAY_(REDIS_(URL|CLUSTER)|TLS_SELF)/,
-    cluster: /^GATEWAY_(REDIS_(URL|SENTINEL|NAME)|TLS_(CERT|KEY))/,
+    url: /^GATEWAY_(BACKUP|TLS_SELF|REDIS_(SENTINEL|NAME|CLUSTER))/,
+    sentinels: /^GATEWAY_(BACKUP|TLS_SELF|REDIS_(URL|CLUSTER))/,
+    cluster: /^GATEWAY_(BACKUP|TLS_SELF|REDIS_(URL|SENTINEL|NAME))/,
+    maxMemoryBytes: /^GATEWAY_(TLS_(CERT|KEY)|REDIS_(?!MAX_MEMORY))/,
   };
 
   test('has one variable for every key of the schema', () => {

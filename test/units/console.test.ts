@@ -290,6 +290,18 @@ describe('open alarms', () => {
     expect(drawn(alarms).map(({ id }) => id)).toEqual(['2', '1', '4', '3', '5', '7', '6']);
   });
 
+  it('keeps the only alarm of a sensor when another sends thousands that are newer', () => {
+    const alarms = new OpenAlarms();
+    alarms.received(
+      message('alarms', 'only', { kind: 'noise', device: { id: 'e', name: 'Door' } }),
+    );
+    for (let number = 1; number < 1_500; number++) {
+      alarms.received(message('alarms', String(number), { kind: 'noise' }, number));
+    }
+    expect(drawn(alarms).map(({ id }) => id)).toContain('only');
+    expect(rowsOf(drawn(alarms))).toHaveLength(2);
+  });
+
   it('keeps a fall when a thousand newer alarms of other kinds are open, and says that it holds not all', () => {
     const alarms = new OpenAlarms();
     alarms.received(message('alarms', 'fall'));

@@ -8,7 +8,7 @@ import { networkOf, plainAddress } from '../../src/domain/addresses.js';
 import { isOwnFootageKey } from '../../src/domain/alarm.js';
 import {
   calendarBounds,
-  DrillSchedule,
+  DailySchedule,
   drillsSchema,
   TimeZone,
 } from '../../src/domain/calendar.js';
@@ -308,10 +308,10 @@ describe('the calendar', () => {
   });
 });
 
-describe('the schedule of drills', () => {
+describe('a daily schedule', () => {
   /** The moments of a daily drill within a time range, found by looking every ten minutes. */
   function moments(at: string, from: string, to: string): string[] {
-    const schedule = new DrillSchedule({ at, timeZone: 'Europe/Berlin' });
+    const schedule = new DailySchedule({ at, timeZone: 'Europe/Berlin' });
     const found = new Set<number>();
     for (let timeMs = Date.parse(from); timeMs <= Date.parse(to); timeMs += 600_000) {
       found.add(schedule.lastDueMs(timeMs));

@@ -9,6 +9,7 @@ import { RECONNECT } from './reconnect.js';
 import { start } from './start.js';
 import { SUSTAINED } from './sustained.js';
 import { compare } from './table.js';
+import { transmission } from './transmission.js';
 
 const MEASURES: readonly Measure[] = [SUSTAINED, LATENCY, DRAIN, RECONNECT];
 const EXIT_USAGE = 2;
@@ -46,6 +47,7 @@ function partsWith(minutes: number): ReadonlyMap<string, Part> {
     ['overload', overload],
     ['memory', () => memory(minutes)],
     ['start', start],
+    ['transmission', transmission],
   ];
   return new Map([...measures, ...own]);
 }

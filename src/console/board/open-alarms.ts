@@ -22,8 +22,10 @@ import {
   withStep,
 } from './alarm.js';
 
-/** A board that stays open for months must not grow: beyond this, the last in order are dropped. */
+/** A board that stays open for months must not grow: beyond this, alarms are dropped. */
 const MAX_HELD = 1_000;
+/** Of equal alarms of one device, these stay before those of others go. */
+const KEPT_OF_EQUAL = 20;
 /** How many more may come before the last ones are dropped: finding them takes a while. */
 const SLACK = 100;
 /** An alarm may come after its steps: from an older page of the history, or again from the log. */
@@ -164,8 +166,18 @@ export class OpenAlarms {
     return held === undefined;
   }
 
+  /** A chattering sensor loses its oldest alarms before another loses its only one. */
   #dropLast(): void {
-    for (const { key } of this.#inOrder().slice(MAX_HELD)) this.#alarms.delete(key);
+    const counts = new Map<string, number>();
+    const isOfMany = ({ device, kind, state }: OpenAlarm) => {
+      const equal = `${device.id} ${kind} ${state}`;
+      const count = (counts.get(equal) ?? 0) + 1;
+      counts.set(equal, count);
+      return count > KEPT_OF_EQUAL;
+    };
+    const ranked = this.#inOrder().map((alarm) => ({ alarm, rank: isOfMany(alarm) ? 1 : 0 }));
+    ranked.sort((one, other) => one.rank - other.rank);
+    for (const { alarm } of ranked.slice(MAX_HELD)) this.#alarms.delete(alarm.key);
     this.isCut.value = true;
   }
 

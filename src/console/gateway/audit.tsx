@@ -312,6 +312,7 @@ export const actionNames = (): Readonly<Record<string, string>> => ({
   'alarm.acknowledged': t('Alarm acknowledged', 'Alarm quittiert'),
   'alarm.resolved': t('Alarm resolved', 'Alarm erledigt'),
   'alarm.tested': t('Test alarm sent', 'Testalarm gesendet'),
+  'alarms.erased': t('Alarms erased', 'Alarme gelöscht'),
   'fault.acknowledged': t('Fault acknowledged', 'Störung quittiert'),
   'footage.url-made': t(
     'Address of a recording handed out',

@@ -60,6 +60,10 @@ export function Tokens() {
           t('Ends', 'Endet'),
           ({ expiresAt: at }) => (at === null ? t('never', 'nie') : <End at={at} />),
         ],
+        [
+          t('Networks', 'Netze'),
+          ({ networks }) => networks?.join(', ') ?? t('everywhere', 'überall'),
+        ],
         [t('Actions', 'Aktionen'), (token) => <Actions token={token} onDone={tokens.again} />],
       ]}
     />
@@ -121,13 +125,16 @@ function Actions(of: OfToken) {
 function EditToken({ token, onDone }: Partial<Pick<OfToken, 'token'>> & Pick<OfToken, 'onDone'>) {
   const [name, setName] = useState(token?.name ?? '');
   const [grants, setGrants] = useState(token?.grants ?? [LEAST]);
+  const [networks, setNetworks] = useState(token?.networks?.join(', ') ?? '');
   const endsAt = token?.expiresAt ?? null;
   const [end, setEnd] = useState(localTime(endsAt));
   // The field has no seconds: an end that nobody has touched must not change.
   const expiresAt = () =>
     end === localTime(endsAt) ? endsAt : end === '' ? null : new Date(end).toISOString();
   const send = async () => {
-    const body = { name, grants, expiresAt: expiresAt() };
+    const given = networks.split(/[,\s]+/).filter((network) => network !== '');
+    const limits = { expiresAt: expiresAt(), networks: given.length > 0 ? given : null };
+    const body = { name, grants, ...limits };
     if (token === undefined) return createAccessToken(body);
     await updateAccessToken({ tokenId: token.id }, body);
     return undefined;
@@ -149,6 +156,15 @@ function EditToken({ token, onDone }: Partial<Pick<OfToken, 'token'>> & Pick<OfT
         type="datetime-local"
         value={end}
         onChange={setEnd}
+      />
+      <Text
+        label={t(
+          'Only from these networks (empty: from everywhere)',
+          'Nur aus diesen Netzen (leer: von überall)',
+        )}
+        placeholder="192.168.1.0/24"
+        value={networks}
+        onChange={setNetworks}
       />
     </ChangeDialog>
   );

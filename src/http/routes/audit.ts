@@ -158,7 +158,7 @@ export function auditRoutes(services: HttpServices): Routes {
     const position = next === undefined ? undefined : { timeMs: 0, sequence: next, upToSequence };
     return {
       nextCursor: position === undefined ? null : cursors.encode(position, scope),
-      entries: records.map((record) => view(record, services)),
+      entries: records.map((record) => auditView(record, services)),
     };
   };
   return {
@@ -180,7 +180,8 @@ export function auditRoutes(services: HttpServices): Routes {
   };
 }
 
-function view(record: AuditRecord, services: HttpServices): AuditEvent {
+/** A record of the audit trail as it is shown. */
+export function auditView(record: AuditRecord, services: HttpServices): AuditEvent {
   const { sequence, atMs, action, actor, locationId, resourceId, details } = record;
   const { grants, keys, ...texts } = details;
   return {

@@ -105,23 +105,29 @@ function deviceTag({ online, lastSeenAt, via, ...made }: z.output<typeof DeviceV
   return entityTag(made, { online, lastSeenAt, via });
 }
 
-export function deviceRoutes(services: HttpServices, rights: Rights): Routes {
-  const { operations, model, presence } = services;
-  const view = (device: Device): z.output<typeof DeviceView> => {
-    const { online, lastSeenAtMs, via } = presence.of(device.id);
-    const { silentAfterSeconds } = device;
-    return {
-      id: device.id,
-      name: device.name,
-      locationId: device.locationId,
-      roomId: device.roomId,
-      online,
-      lastSeenAt: lastSeenAtMs === null ? null : formatTime(lastSeenAtMs),
-      ...(via !== undefined && { via }),
-      createdAt: formatTime(device.createdAtMs),
-      ...(silentAfterSeconds !== undefined && { supervision: { silentAfterSeconds } }),
-    };
+/** A device as it is shown. */
+export function deviceView(
+  { presence }: Pick<HttpServices, 'presence'>,
+  device: Device,
+): z.output<typeof DeviceView> {
+  const { online, lastSeenAtMs, via } = presence.of(device.id);
+  const { silentAfterSeconds } = device;
+  return {
+    id: device.id,
+    name: device.name,
+    locationId: device.locationId,
+    roomId: device.roomId,
+    online,
+    lastSeenAt: lastSeenAtMs === null ? null : formatTime(lastSeenAtMs),
+    ...(via !== undefined && { via }),
+    createdAt: formatTime(device.createdAtMs),
+    ...(silentAfterSeconds !== undefined && { supervision: { silentAfterSeconds } }),
   };
+}
+
+export function deviceRoutes(services: HttpServices, rights: Rights): Routes {
+  const { operations, model } = services;
+  const view = (device: Device) => deviceView(services, device);
   const tagNow = (path: DeviceIds) => deviceTag(view(model.requireDevice(path)));
   return {
     ...resource(COLLECTION, 'deviceId', {

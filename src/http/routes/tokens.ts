@@ -1,6 +1,7 @@
 /** Access tokens, for the administrator (contract 2); every caller sees its own. */
 
 import { z } from 'zod';
+import { isNetwork } from '../../domain/addresses.js';
 import { ROLES } from '../../domain/grants.js';
 import type { AccessToken } from '../../domain/site.js';
 import { formatTime } from '../../domain/time.js';
@@ -39,6 +40,17 @@ const NewGrant = z
 
 const grants = z.array(NewGrant).min(1);
 
+const networks = z
+  .array(z.string().refine(isNetwork, 'must be a network, such as 192.168.1.0/24'))
+  .min(1)
+  .nullable()
+  .optional()
+  .meta({
+    description:
+      'Networks outside of which the token does not exist (CIDR notation); null: everywhere.',
+    examples: [['192.168.1.0/24']],
+  });
+
 const expiresAt = instant('down')
   .refine(
     (timeMs) => new Date(timeMs).getUTCFullYear() <= LAST_YEAR,
@@ -52,16 +64,16 @@ const expiresAt = instant('down')
     description: 'In the future; null: never.',
   });
 
-export const NewAccessToken = z.strictObject({ name, grants, expiresAt }).meta({
+export const NewAccessToken = z.strictObject({ name, grants, expiresAt, networks }).meta({
   id: 'NewAccessToken',
   examples: [{ name: 'Nurse call', grants: [{ location: '*', role: 'viewer' }] }],
 });
 
 export const AccessTokenChange = z
-  .strictObject({ name: name.optional(), grants: grants.optional(), expiresAt })
+  .strictObject({ name: name.optional(), grants: grants.optional(), expiresAt, networks })
   .refine(
     (change) => Object.values(change).some((value) => value !== undefined),
-    'must have at least one of name, grants and expiresAt',
+    'must have at least one of name, grants, expiresAt and networks',
   )
   .meta({
     id: 'AccessTokenChange',
@@ -83,6 +95,10 @@ export const AccessTokenView = z
     grants: z.array(Grant),
     createdAt: time,
     expiresAt: time.nullable(),
+    networks: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'Outside of which it does not exist; if it is limited to networks.' }),
     lastUsedAt: time.nullable().meta({
       description: 'When it was last shown, over HTTP or to connect over MQTT; null: never.',
     }),
@@ -113,6 +129,7 @@ export function tokenRoutes({ accessTokens, now }: HttpServices): Routes {
       })),
       createdAt: formatTime(record.createdAtMs),
       expiresAt: record.expiresAtMs === null ? null : formatTime(record.expiresAtMs),
+      ...(record.networks !== undefined && { networks: [...record.networks] }),
       lastUsedAt: lastUsedAtMs === null ? null : formatTime(lastUsedAtMs),
     };
   };
@@ -135,9 +152,9 @@ export function tokenRoutes({ accessTokens, now }: HttpServices): Routes {
       body: NewAccessToken,
       answer: created('The access token, with the token itself.', IssuedAccessToken),
       handle: async ({ body, caller }) => {
-        const { expiresAt: expiresAtMs = null } = body;
+        const { expiresAt: expiresAtMs = null, networks = null } = body;
         requireFuture(expiresAtMs);
-        const request = { name: body.name, grants: body.grants, expiresAtMs };
+        const request = { name: body.name, grants: body.grants, expiresAtMs, networks };
         const { record, token } = await accessTokens.create(caller.actor, request);
         return { ...view(record), token };
       },
@@ -149,8 +166,8 @@ export function tokenRoutes({ accessTokens, now }: HttpServices): Routes {
       right: anyToken,
       answer: json('The access token.', CurrentAccessToken),
       handle: ({ caller }) => {
-        const { id, name, grants, expiresAt } = view(accessTokens.get(caller.token.id));
-        return { id, name, grants, expiresAt };
+        const { createdAt: _, lastUsedAt: __, ...shown } = view(accessTokens.get(caller.token.id));
+        return shown;
       },
     }),
     getAccessToken: get('/access-tokens/{tokenId}', {
@@ -162,15 +179,15 @@ export function tokenRoutes({ accessTokens, now }: HttpServices): Routes {
     }),
     updateAccessToken: patch('/access-tokens/{tokenId}', {
       tag: 'Access tokens',
-      summary: 'Change the name, the grants or the expiry of an access token',
+      summary: 'Change the name, the grants, the expiry or the networks of an access token',
       description: 'Other grants count at once, for its MQTT connections too.',
       right: admin,
       body: AccessTokenChange,
       answer: json('The access token.', AccessTokenView),
       handle: async ({ path, body, caller }) => {
-        const { expiresAt: expiresAtMs } = body;
+        const { expiresAt: expiresAtMs, networks } = body;
         requireFuture(expiresAtMs);
-        const request = { name: body.name, grants: body.grants, expiresAtMs };
+        const request = { name: body.name, grants: body.grants, expiresAtMs, networks };
         return view(await accessTokens.change(caller.actor, path.tokenId, request));
       },
     }),

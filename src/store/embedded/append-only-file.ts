@@ -1,12 +1,13 @@
 /**
  * The append-only file of the embedded store, before a server is started on it: drafts of killed servers are removed,
- * files without a manifest moved away, and an end that a power cut has torn is cut off.
+ * files without a manifest moved away, and an end that a power cut has torn is cut off. Besides: what a backup copies.
  */
 import { execFile } from 'node:child_process';
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
-import { readdir, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { GatewayError } from '../../errors.js';
 import { unlessMissing } from '../../files.js';
 
 /** The directory where Redis 7 and later keep a base and its increments. */
@@ -100,4 +101,51 @@ async function runChecker(args: string[], searchPath: string | undefined): Promi
     if (said !== '') return said;
   }
   return '';
+}
+
+/** What a backup has to copy of the append-only file. */
+export interface OpenedFiles {
+  /** Their paths below the directory, in the order in which a server reads them. */
+  readonly files: readonly { readonly name: string; readonly handle: FileHandle }[];
+  /** The text that must name them once they are copied, and its path; undefined for the single file of Redis 6. */
+  readonly manifest: { readonly name: string; readonly text: string } | undefined;
+}
+
+/** A line of the manifest for a file that still counts: the base, or an increment. */
+const COUNTING = /^file (\S+) seq \d+ type [bi]$/gm;
+
+/**
+ * Opens the files that hold everything stored before the call, while a server may write to them.
+ *
+ * A server only appends to the last of them. A rewrite replaces files and removes the old ones, but an open file stays
+ * whole. What is copied may end within a transaction, like that of a power cut: the next start cuts it.
+ *
+ * @throws GatewayError `start-failed` if there is no store
+ */
+export async function openAppendOnlyFiles(directory: string): Promise<OpenedFiles> {
+  const path = join(directory, APPEND_ONLY_DIRECTORY, MANIFEST);
+  for (let text = await unlessMissing(readFile(path, 'utf8')); ; ) {
+    const lines = [...(text ?? '').matchAll(COUNTING)];
+    const names =
+      text === undefined
+        ? [SINGLE_FILE]
+        : lines.map(([, name = '']) => `${APPEND_ONLY_DIRECTORY}/${name}`);
+    const opened = await Promise.all(
+      names.map(async (name) => {
+        const handle = await unlessMissing(open(join(directory, name), 'r'));
+        return handle === undefined ? [] : [{ name, handle }];
+      }),
+    );
+    const files = opened.flat();
+    if (files.length === names.length) {
+      const lasting = lines.map(([line]) => `${line}\n`).join('');
+      const name = `${APPEND_ONLY_DIRECTORY}/${MANIFEST}`;
+      return { files, manifest: text === undefined ? undefined : { name, text: lasting } };
+    }
+    await Promise.all(files.map(({ handle }) => handle.close()));
+    // A rewrite has ended since the manifest was read, or the store is damaged.
+    const again = await unlessMissing(readFile(path, 'utf8'));
+    if (again === text) throw new GatewayError('start-failed', `there is no store in ${directory}`);
+    text = again;
+  }
 }

@@ -199,7 +199,7 @@ export function infoNumber(info: string, name: string): number {
 }
 
 /** The layout that this program reads and writes. */
-const LAYOUT = '2';
+export const LAYOUT = '2';
 
 /**
  * Checks that the store has the layout of this program. Writes the number to a store without one.

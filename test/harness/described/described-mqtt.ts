@@ -91,6 +91,8 @@ export class DescribedMqtt {
     if (channel === undefined) return 'no channel has this topic';
     if (qos > channel.maxQos) return `QoS ${qos}`;
     if (retain && channel.isNeverRetained) return 'retained';
+    // It takes a message back, as the document says.
+    if (text === '' && channel.name === 'homeAssistantDiscovery') return undefined;
     if (channel.validate === undefined || channel.validate(JSON.parse(text))) return undefined;
     return `${channel.name}: ${JSON.stringify(channel.validate.errors)}`;
   }
