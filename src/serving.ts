@@ -10,6 +10,7 @@ import type { Foundation } from './foundation.js';
 import { createHttpApp } from './http/app.js';
 import { BuiltFiles } from './http/files.js';
 import type { HttpApp } from './http/frame.js';
+import type { HttpServices } from './http/services.js';
 import type { IngestParts } from './ingest/open.js';
 import { openMetrics } from './metrics/metrics.js';
 import type { Outputs } from './outputs/outputs.js';
@@ -32,6 +33,7 @@ export interface ServedParts {
   readonly installation: Installation;
   /** Undefined without TLS. */
   readonly certificateEndMs: () => number | undefined;
+  readonly examine: HttpServices['examine'];
 }
 
 /** Opens the HTTP interface, still without listeners. */
@@ -82,6 +84,7 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     supervision: parts.watch.supervision,
     invalidPublishes: storage.invalidPublishes,
     health,
+    examine: parts.examine,
     footage: footage.footage,
     footageFiles: footage.footageFiles,
     publicUrl: config.http.publicUrl,

@@ -5,6 +5,7 @@ import type { Bridges } from '../bridge/bridges.js';
 import type { Broker } from '../broker/broker.js';
 import type { EventStreams } from '../broker/event-streams.js';
 import type { SessionBacklogs } from '../delivery/sessions/session-limits.js';
+import type { Finding, Language } from '../domain/fault.js';
 import type { FootageFolder } from '../footage/folder.js';
 import type { AlarmStates } from '../ingest/alarm-states.js';
 import type { Presence } from '../ingest/presence.js';
@@ -45,6 +46,8 @@ export interface HttpServices {
   readonly supervision: Supervision;
   readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly health: Health;
+  /** Looks the gateway over. */
+  readonly examine: (language: Language) => Promise<readonly Finding[]>;
   readonly footage: Footage;
   /** The recordings served under `/footage/`; undefined when another server serves them. */
   readonly footageFiles: FootageFolder | undefined;
