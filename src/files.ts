@@ -50,7 +50,7 @@ export async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefin
 export const ADMIN_TOKEN_FILE = 'admin.token';
 
 const USABLE = /^[!-~]{16,}$/;
-const ANY_OTHER_USER = 0o077;
+export const ANY_OTHER_USER = 0o077;
 
 export interface Secret {
   readonly text: string;

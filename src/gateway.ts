@@ -7,7 +7,8 @@ import { type BrokerParts, openBroker } from './broker/open.js';
 import type { Config } from './config/schema.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
 import { type DeliveryParts, openDelivery } from './delivery/open.js';
-import { type FaultReport, fault } from './domain/fault.js';
+import { examine } from './doctor.js';
+import { runtimeFault } from './domain/runtime.js';
 import type { Device } from './domain/site.js';
 import { Installation } from './files.js';
 import { openFootage } from './footage/open.js';
@@ -125,6 +126,7 @@ export class Gateway {
       events,
       certificateEndMs: () => this.#certificate?.endMs,
       authority: this.#certificate?.authority,
+      examine: (language) => examine(foundation, language, true),
     });
     storage.startConfirming();
     await foundation.beforeListening?.();
@@ -192,23 +194,4 @@ export function followSite(
     presence.changed(after.id);
   });
   changes.on('deviceChanged', (deviceId) => presence.changed(deviceId));
-}
-
-/** When Node.js ends the support of its LTS releases (nodejs.org/en/about/previous-releases). */
-const SUPPORTED_UNTIL: Readonly<Record<string, string>> = {
-  20: '2026-04-30',
-  22: '2027-04-30',
-  24: '2028-04-30',
-};
-
-/**
- * The fault of a runtime that no longer gets fixes; undefined for any other.
- *
- * @param version as in `process.version`
- */
-export function runtimeFault(version: string, nowMs: number): FaultReport | undefined {
-  const [, major = ''] = /^v(\d+)\./.exec(version) ?? [];
-  const since = SUPPORTED_UNTIL[major];
-  if (since === undefined || nowMs < Date.parse(`${since}T24:00Z`)) return undefined;
-  return fault('runtimeUnsupported', { version, since });
 }

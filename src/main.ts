@@ -18,6 +18,7 @@ import { isAnyAddress } from './domain/addresses.js';
 import { type FieldFault, GatewayError, systemErrorCode } from './errors.js';
 import type { GatewayAddresses } from './listening.js';
 import { createLog, LogSink, RepeatedLines } from './logging/log.js';
+import { maxOpenFiles } from './network/open-files.js';
 import type { Service } from './service.js';
 import { notifySystemd, watchdogTimeoutMs } from './systemd-notify.js';
 
@@ -86,6 +87,7 @@ function readConfig(): Config {
     return loadConfig(sources);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
+    if (command?.judge !== undefined) process.exit(command.judge(error.faults));
     return reject(error.detail, error.faults);
   }
 }
@@ -207,14 +209,6 @@ function logFailedStart(error: unknown, log: Logger): void {
   const reason = cause instanceof Error ? cause.message : undefined;
   const detail = isKnown ? error.detail : 'an unexpected error';
   log.fatal(isExplained ? { reason } : { err: error }, `failed to start the gateway: ${detail}`);
-}
-
-/** How many files the process may open, including sockets. */
-function maxOpenFiles(): number {
-  const limit = z.union([z.number(), z.literal('unlimited')]);
-  const report = z.object({ userLimits: z.object({ open_files: z.object({ soft: limit }) }) });
-  const { soft } = report.parse(process.report.getReport()).userLimits.open_files;
-  return soft === 'unlimited' ? Number.MAX_SAFE_INTEGER : soft;
 }
 
 /** The URL of the console, with the description of the interface below it; ends with a slash. */

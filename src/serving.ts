@@ -10,6 +10,7 @@ import type { Foundation } from './foundation.js';
 import { createHttpApp } from './http/app.js';
 import { BuiltFiles } from './http/files.js';
 import type { HttpApp } from './http/frame.js';
+import type { HttpServices } from './http/services.js';
 import type { IngestParts } from './ingest/open.js';
 import { openMetrics } from './metrics/metrics.js';
 import type { Outputs } from './outputs/outputs.js';
@@ -34,6 +35,7 @@ export interface ServedParts {
   readonly certificateEndMs: () => number | undefined;
   /** The gateway's own certificate authority, PEM; undefined without one. */
   readonly authority: string | undefined;
+  readonly examine: HttpServices['examine'];
 }
 
 /** Opens the HTTP interface, still without listeners. */
@@ -86,6 +88,7 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     invalidPublishes: storage.invalidPublishes,
     health,
     erasure: storage.erasure,
+    examine: parts.examine,
     footage: footage.footage,
     removeRecording: footage.removeRecording,
     footageFiles: footage.footageFiles,

@@ -5,6 +5,7 @@
 
 import type { ParseArgsConfig } from 'node:util';
 import type { Config } from '../config/schema.js';
+import type { FieldFault } from '../errors.js';
 
 export interface Invocation {
   /** The valid configuration. */
@@ -25,6 +26,8 @@ export interface Command {
   readonly options?: ParseArgsConfig['options'];
   /** The names of what must follow the command. */
   readonly operands?: readonly string[];
+  /** Runs instead for a configuration with faults; without it, they are printed. @returns the exit status */
+  readonly judge?: (faults: readonly FieldFault[]) => number;
   /** Writes to standard output and standard error. @returns the exit status */
   readonly run: (invocation: Invocation) => number | Promise<number>;
 }

@@ -355,6 +355,14 @@ export type AdvisedFault = {
   more?: number;
 };
 
+export type Finding = {
+  check: string;
+  state: 'ok' | 'warn' | 'fail';
+  finding: string;
+  advice?: string;
+};
+
+export const examineGateway = () => call<{ findings: Finding[] }>('GET', 'doctor');
 export const listConnections = (query: { cursor?: string }) =>
   call<ConnectionPage>('GET', 'connections', { query });
 export const listDeniedConnections = () => call<DeniedConnection[]>('GET', 'connections/denied');

@@ -92,6 +92,28 @@ export interface Fault extends FaultReport {
   readonly more?: number | undefined;
 }
 
+/** What `doctor` checks, in this order. */
+export const CHECKS = [
+  'configuration',
+  'store',
+  'disk',
+  'clock',
+  'certificate',
+  'ports',
+  'rights',
+  'limits',
+  'runtime',
+] as const;
+export const FINDING_STATES = ['ok', 'warn', 'fail'] as const;
+
+/** What a check has found, in words; `advice` unless it is fine. */
+export interface Finding {
+  readonly check: (typeof CHECKS)[number];
+  readonly state: (typeof FINDING_STATES)[number];
+  readonly finding: string;
+  readonly advice?: string;
+}
+
 /** Keeps only the oldest of the faults that look the same. */
 export function withoutRepeats<Shown extends Pick<Fault, 'since'>>(
   faults: readonly Shown[],

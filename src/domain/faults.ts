@@ -181,6 +181,53 @@ export const FAULTS = {
       'Die tägliche Sicherung ist fehlgeschlagen: {reason}.\nSchaffen Sie in `backup.directory` Platz, hängen Sie es ein, oder geben Sie dem Benutzer des Gateways dort Schreibrecht. Der ganze Fehler steht in der Logzeile `failed to make the daily backup`. Sie wird stündlich wiederholt; die Störung endet mit der nächsten Sicherung.',
     ],
   }),
+  // What only `care-home-gateway doctor` looks for.
+  ...kinds('doctor-finding', WARNS, {
+    configurationFaulty: [
+      'The configuration has a fault: {reason}.\nCorrect the key. The gateway does not start with it.',
+      'Die Konfiguration hat einen Fehler: {reason}.\nBerichtigen Sie den Schlüssel. Das Gateway startet damit nicht.',
+    ],
+    configurationDoubtful: [
+      'The configuration is valid, but: {reason}.\nCorrect the key.',
+      'Die Konfiguration ist gültig, aber: {reason}.\nBerichtigen Sie den Schlüssel.',
+    ],
+    storeProgramMissing: [
+      'Neither `redis-server` nor `valkey-server` is installed.\nInstall one (Debian: `apt-get install redis-server`), or set `redis.url` to a server of yours.',
+      'Weder `redis-server` noch `valkey-server` ist installiert.\nInstallieren Sie eines (Debian: `apt-get install redis-server`), oder setzen Sie `redis.url` auf einen eigenen Server.',
+    ],
+    storeUnsuitable: [
+      'The store cannot be used: {reason}.\nThe documentation says what it must be (docs/operate/install.md, The store).',
+      'Der Speicher ist nicht verwendbar: {reason}.\nWas er sein muss, steht in der Dokumentation (docs/operate/install.md, The store).',
+    ],
+    clockUnsynchronized: [
+      'Nothing says that the clock of this machine is synchronised.\nLet systemd-timesyncd or chrony set it from a time server: `timedatectl set-ntp true`.',
+      'Nichts deutet darauf hin, dass die Uhr dieses Rechners synchronisiert wird.\nLassen Sie sie von systemd-timesyncd oder chrony nach einem Zeitserver stellen: `timedatectl set-ntp true`.',
+    ],
+    clockDiffers: [
+      'The clocks of this machine and of the store differ by {seconds} s.\nSynchronise both with a time server.',
+      'Die Uhren dieses Rechners und des Speichers weichen um {seconds} s voneinander ab.\nSynchronisieren Sie beide mit einem Zeitserver.',
+    ],
+    portUnavailable: [
+      'Port {port} cannot be opened ({code}).\n`EADDRINUSE`: end the other program that has it, or set another port. `EACCES`: a port below 1024 needs CAP_NET_BIND_SERVICE. `EADDRNOTAVAIL`: set `host` to an address of this machine.',
+      'Port {port} kann nicht geöffnet werden ({code}).\n`EADDRINUSE`: Beenden Sie das andere Programm, das ihn hat, oder wählen Sie einen anderen Port. `EACCES`: Ein Port unter 1024 braucht CAP_NET_BIND_SERVICE. `EADDRNOTAVAIL`: Setzen Sie `host` auf eine Adresse dieses Rechners.',
+    ],
+    secretReadable: [
+      'Other users may use the secret file {file}.\nSet its mode: `chmod 600`. If somebody may have read it, make a new secret: `care-home-gateway admin-token --new`.',
+      'Andere Benutzer können die geheime Datei {file} benutzen.\nSetzen Sie ihre Rechte: `chmod 600`. Hat sie vielleicht jemand gelesen, erzeugen Sie ein neues Geheimnis: `care-home-gateway admin-token --new`.',
+    ],
+    fileOfAnother: [
+      'The file {file} belongs to another user than the data directory.\nThe gateway may be unable to use it: `chown -R` the data directory to its user, and run commands as that user.',
+      'Die Datei {file} gehört einem anderen Benutzer als das Datenverzeichnis.\nDas Gateway kann sie vielleicht nicht benutzen: Übertragen Sie das Datenverzeichnis mit `chown -R` seinem Benutzer, und führen Sie Befehle als dieser aus.',
+    ],
+    dataDirectoryOpen: [
+      'Other users may enter the data directory.\nSet its mode: `chmod 700`.',
+      'Andere Benutzer können das Datenverzeichnis betreten.\nSetzen Sie seine Rechte: `chmod 700`.',
+    ],
+    openFilesFew: [
+      'The process may open {files} files, enough for {connections} MQTT connections.\nRaise `LimitNOFILE` (`ulimit -n`) to 65536.',
+      'Der Prozess darf {files} Dateien öffnen, genug für {connections} MQTT-Verbindungen.\nErhöhen Sie `LimitNOFILE` (`ulimit -n`) auf 65536.',
+    ],
+  }),
   ...kinds('runtime-unsupported', WARNS, {
     runtimeUnsupported: [
       'Node.js {version} has had no security fixes since {since}.\nInstall a supported release: 22, or better 24. The gateway works as before.',

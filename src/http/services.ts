@@ -5,6 +5,7 @@ import type { Bridges } from '../bridge/bridges.js';
 import type { Broker } from '../broker/broker.js';
 import type { EventStreams } from '../broker/event-streams.js';
 import type { SessionBacklogs } from '../delivery/sessions/session-limits.js';
+import type { Finding, Language } from '../domain/fault.js';
 import type { FootageFolder } from '../footage/folder.js';
 import type { AlarmStates } from '../ingest/alarm-states.js';
 import type { Presence } from '../ingest/presence.js';
@@ -47,6 +48,8 @@ export interface HttpServices {
   readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly health: Health;
   readonly erasure: Erasure;
+  /** Looks the gateway over. */
+  readonly examine: (language: Language) => Promise<readonly Finding[]>;
   readonly footage: Footage;
   /** Deletes a recording for good. @throws GatewayError `store-unavailable` when its server does not answer */
   readonly removeRecording: (key: string) => Promise<void>;

@@ -30,6 +30,7 @@ export type StoreReader = Pick<
   | 'lrange'
   | 'ping'
   | 'smembers'
+  | 'time'
   | 'xrange'
   | 'xrangeBuffer'
   | 'xrevrange'

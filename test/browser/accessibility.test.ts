@@ -119,6 +119,7 @@ const PARTS: Record<string, (home: Home, device: TestDevice) => Place[]> = {
     { path: '/gateway/connections', shown: 'main table' },
     { path: '/gateway/bridges', shown: 'main h2' },
     { path: '/gateway/webhooks', shown: 'main h2' },
+    { path: '/gateway/doctor', shown: '.gateway-findings li' },
     { path: '/gateway/tokens', shown: 'main table', states: [newToken, issuedToken, revokedToken] },
     {
       path: '/gateway/audit',

@@ -422,3 +422,14 @@ test('names in the audit trail what was changed, and shows only that, and older 
   await search.continue();
   await row(page, 'Who did what', 'Home created').first().waitFor();
 });
+
+test('shows what a check of the box has found, in German, too', async ({ open }) => {
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway' });
+  await page.getByRole('link', { name: 'Check', exact: true }).click();
+  const found = page.getByRole('listitem').filter({ hasText: 'its settings are safe' });
+  await found.getByText('Fine').waitFor();
+  await button(page, 'Check again').click();
+  await found.waitFor();
+  const german = await open({ token: ADMIN_TOKEN, path: '/gateway/doctor', language: 'de-DE' });
+  await german.getByText('Das laufende Gateway hat sie.').waitFor();
+});

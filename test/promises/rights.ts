@@ -128,6 +128,7 @@ export const NEEDS: readonly (readonly [Need, readonly string[]])[] = [
       'GET /connections',
       'GET /connections/denied',
       'GET /sessions',
+      'GET /doctor',
       'GET /bridges',
       'DELETE /bridges/:name',
       'GET /bridges/:name/dead-letters',

@@ -38,7 +38,7 @@ import type {
   TestAlarm,
 } from '../../src/http/routes/devices.js';
 import type { Drill } from '../../src/http/routes/drills.js';
-import type { AdvisedFault } from '../../src/http/routes/operation.js';
+import type { AdvisedFault, Findings } from '../../src/http/routes/operation.js';
 import type {
   BridgeView,
   DeadLetterView,
@@ -134,6 +134,7 @@ type Answers = {
   listDeniedConnections: typeof DeniedConnection;
   listSessions: typeof Sessions;
   listFaults: typeof AdvisedFault;
+  examineGateway: typeof Findings;
 };
 type Read = {
   [Name in keyof Answers]: Reads<RowOf<Answer<Api[Name]>>, Answers[Name]>;

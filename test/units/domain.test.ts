@@ -23,7 +23,7 @@ import {
   mergePatch,
   objectMembers,
 } from '../../src/domain/json.js';
-import { runtimeFault } from '../../src/gateway.js';
+import { runtimeFault } from '../../src/domain/runtime.js';
 import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { Supervision } from '../../src/watch/supervision.js';

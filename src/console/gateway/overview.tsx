@@ -155,7 +155,7 @@ function UnknownDevices({ subjects, more }: Problem) {
 const andMore = (count: number) => t(`and ${number(count)} more`, `und ${number(count)} weitere`);
 
 /** A text with code in backquotes. */
-function WithCode({ text }: { readonly text: string }) {
+export function WithCode({ text }: { readonly text: string }) {
   return text
     .split('`')
     .map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));

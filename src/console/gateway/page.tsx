@@ -1,6 +1,6 @@
 /**
  * The page of the gateway itself, for administrators: faults, connections, bridges, webhooks, access tokens, the audit
- * trail, each under a path of its own.
+ * trail, a check, each under a path of its own.
  */
 
 import { t } from '../language.js';
@@ -10,6 +10,7 @@ import { FailureText } from '../ui/bits.js';
 import { Audit } from './audit.js';
 import { Connections } from './connections.js';
 import { Bridges, Webhooks } from './destinations.js';
+import { Doctor } from './doctor.js';
 import './gateway.css';
 import { useHomes } from './named.js';
 import { Overview } from './overview.js';
@@ -22,6 +23,7 @@ const parts = () => [
   { path: '/gateway/webhooks', name: t('Webhooks', 'Webhooks'), Part: Webhooks },
   { path: '/gateway/tokens', name: t('Access tokens', 'Zugangstokens'), Part: Tokens },
   { path: '/gateway/audit', name: t('Audit trail', 'Protokoll'), Part: Audit },
+  { path: '/gateway/doctor', name: t('Check', 'Prüfung'), Part: Doctor },
 ];
 
 export function GatewayPage() {

@@ -3,8 +3,10 @@
 import { accepts } from 'hono/accepts';
 import { z } from 'zod';
 import {
+  CHECKS,
   FAULT_SUBJECTS,
   type Fault,
+  FINDING_STATES,
   faultWords,
   LANGUAGES,
   type Language,
@@ -79,6 +81,22 @@ export const AdvisedFault = FaultView.required({ message: true })
       }),
   })
   .meta({ id: 'AdvisedFault' });
+
+export const Findings = z
+  .object({
+    findings: z.array(
+      z.object({
+        check: z.enum(CHECKS),
+        state: z.enum(FINDING_STATES),
+        finding: z.string().meta({ examples: ['It answers, and its settings are safe.'] }),
+        advice: z
+          .string()
+          .optional()
+          .meta({ description: 'What to do; text in backquotes is code. Unless `ok`.' }),
+      }),
+    ),
+  })
+  .meta({ id: 'Findings' });
 
 const Live = z.object({ status: z.literal('ok') }).meta({ id: 'Live' });
 const version = z.string().meta({ examples: ['1.0.0'] });
@@ -179,6 +197,15 @@ export function operationRoutes(services: HttpServices, rights: Rights): Routes 
         );
         for (const fault of present) fault.acknowledge?.();
       },
+    }),
+    examineGateway: get('/doctor', {
+      tag,
+      summary: 'Look the gateway over: what is wrong, or would be at its next start',
+      description:
+        'As `care-home-gateway doctor`, in English or German, as `Accept-Language` asks. Each check has one `ok`, or what it has found.',
+      right: admin,
+      answer: json('What the checks have found.', Findings),
+      handle: async ({ c }) => ({ findings: [...(await services.examine(answerLanguage(c)))] }),
     }),
     getMetrics: get('/metrics', {
       tag,

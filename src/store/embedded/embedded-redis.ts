@@ -20,7 +20,7 @@ import { lockDataDirectory, lockFile } from '../data-directory.js';
 import { infoField } from '../server/check.js';
 import { cutTornEnd, moveUnnamedFiles, removeDrafts } from './append-only-file.js';
 
-const PROGRAMS = ['redis-server', 'valkey-server'];
+export const PROGRAMS = ['redis-server', 'valkey-server'];
 const LOOK_AGAIN_MS = 50;
 const ANSWER_TIMEOUT_MS = 1000;
 /** Timeout for a server that holds the data and does not answer. */
@@ -80,6 +80,11 @@ function availableBytes(): number {
   return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 }
 
+/** The socket of the embedded store of a data directory. */
+export function socketIn(dataDir: string): string {
+  return join(resolve(dataDir), 'redis', 'redis.sock');
+}
+
 export class EmbeddedRedis {
   readonly socketPath: string;
   readonly #options: EmbeddedRedisOptions;
@@ -99,7 +104,7 @@ export class EmbeddedRedis {
     this.#log = options.log;
     this.#directory = join(resolve(options.dataDir), 'redis');
     // The configuration check covers the length of the path.
-    this.socketPath = join(this.#directory, 'redis.sock');
+    this.socketPath = socketIn(options.dataDir);
     this.#outputFile = join(this.#directory, 'redis.log');
   }
 
