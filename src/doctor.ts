@@ -13,6 +13,7 @@ import { z } from 'zod';
 import { configWarnings } from './config/rules.js';
 import { isEmbeddedStore } from './config/store-schema.js';
 import { isAnyAddress } from './domain/addresses.js';
+import { SELF_SIGNED_FILE } from './domain/credentials.js';
 import {
   CHECKS,
   type FaultReport,
@@ -49,7 +50,13 @@ const MIN_DIFFERENCE_MS = 5_000;
 const MIN_CONNECTIONS = 1_000;
 const MIB = 1024 * 1024;
 const GROUP_AND_OTHERS_ENTER = 0o011;
-const SECRETS = [ADMIN_TOKEN_FILE, 'installation.key', 'footage.key'];
+const SECRETS = [
+  ADMIN_TOKEN_FILE,
+  'installation.key',
+  'footage.key',
+  SELF_SIGNED_FILE,
+  'tls/ca.key',
+];
 
 /** Faults that leave a running gateway ready, and are wrong nevertheless. */
 const WRONG: ReadonlySet<FaultName> = new Set<FaultName>([
@@ -230,6 +237,11 @@ async function certificate({ config: { tls }, log, now }: Patient): Promise<Resu
     return {
       faults: [],
       fine: { en: 'TLS is not configured.', de: 'TLS ist nicht eingerichtet.' },
+    };
+  if (tls.selfSigned && !existsSync(tls.certFile))
+    return {
+      faults: [],
+      fine: { en: 'The next start makes it.', de: 'Der nächste Start erzeugt es.' },
     };
   const health = new Health(now);
   try {

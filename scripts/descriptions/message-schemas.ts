@@ -202,22 +202,46 @@ export const gatewayStatusSchema = z
 
 const messageCount = z.int().nonnegative();
 
+const HOME_ASSISTANT_DEVICE = '3f0c2a5e-8d1b-4c7a-9e64-5b2f7d90c318';
 export const homeAssistantDiscoverySchema = z
   .strictObject({
     name: z.string().meta({ examples: ['Alarm'] }),
     unique_id: z.string(),
     state_topic: z.string(),
     value_template: z.string(),
-    event_types: z.array(z.enum(ALARM_KINDS)).optional(),
+    event_types: z.array(kind).optional(),
     device_class: z.literal('connectivity').optional(),
     entity_category: z.literal('diagnostic').optional(),
     qos: z.literal(1),
-    device: z.strictObject({
-      identifiers: z.array(z.string()),
-      name: z.string(),
-      suggested_area: z.string(),
-    }),
-    origin: z.strictObject({ name: z.string(), sw_version: z.string() }),
+    device: z
+      .strictObject({
+        identifiers: z.array(z.string()),
+        name: z.string(),
+        suggested_area: z.string(),
+      })
+      .register(messageNames, { id: 'HomeAssistantDevice' }),
+    origin: z
+      .strictObject({ name: z.string(), sw_version: z.string() })
+      .register(messageNames, { id: 'HomeAssistantOrigin' }),
+  })
+  .meta({
+    examples: [
+      {
+        name: 'Connection',
+        unique_id: `${HOME_ASSISTANT_DEVICE}-status`,
+        state_topic: `care-homes/9c41d7f2-0a6b-4e35-8f11-c2d96b5a7e04/devices/${HOME_ASSISTANT_DEVICE}/status`,
+        value_template: "{{ 'ON' if value_json.online else 'OFF' }}",
+        device_class: 'connectivity',
+        entity_category: 'diagnostic',
+        qos: 1,
+        device: {
+          identifiers: [HOME_ASSISTANT_DEVICE],
+          name: 'Fall sensor, room 7',
+          suggested_area: 'Room 7',
+        },
+        origin: { name: 'care-home-gateway', sw_version: '1.0.0' },
+      },
+    ],
   })
   .register(messageNames, { id: 'HomeAssistantDiscovery' });
 
