@@ -240,7 +240,12 @@ const REQUEST_BUCKETS_SECONDS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 
 /** Once for the process, however often it starts to serve: their observers are never removed. */
 const processMetrics = new Registry();
-collectDefaultMetrics({ register: processMetrics });
+/** Node.js looks at its event loop this often; with the default of 10 it is what wakes a box at rest most. */
+const EVENT_LOOP_MONITORING_MS = 100;
+collectDefaultMetrics({
+  register: processMetrics,
+  eventLoopMonitoringPrecision: EVENT_LOOP_MONITORING_MS,
+});
 /** Gauges with the name of a counter; other metrics have the same numbers by kind. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((of) => `nodejs_active_${of}_total`);
 

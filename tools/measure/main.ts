@@ -1,5 +1,6 @@
 /** Compares the gateway's speed with that of its peers in the same run, by turns; and measures what only it promises. */
 import { parseArgs } from 'node:util';
+import { box } from './box.js';
 import { DRAIN } from './drain.js';
 import { LATENCY } from './latency.js';
 import type { Measure, Part } from './measure.js';
@@ -46,6 +47,7 @@ function partsWith(minutes: number): ReadonlyMap<string, Part> {
   const own: [string, Part][] = [
     ['overload', overload],
     ['memory', () => memory(minutes)],
+    ['box', () => box(minutes)],
     ['start', start],
     ['transmission', transmission],
   ];
