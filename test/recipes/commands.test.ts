@@ -396,13 +396,6 @@ describe('the commands of', () => {
     ]);
   });
 
-  it('docs/operate/install.md', async () => {
-    await run('docs/operate/install.md');
-    const file = readFileSync(join(checkout.directory, 'tls.crt'));
-    const { publicKey } = new X509Certificate(file);
-    expect(publicKey.asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' });
-  });
-
   it('docs/operate/certificates.md', async () => {
     await run('docs/operate/certificates.md');
     const [authority, device] = ['devices-ca.crt', 'device.crt'].map(
