@@ -161,7 +161,7 @@ test('sends a resolve after ten seconds, during which it can be undone', async (
   await boardReady(page);
   const sent: string[] = [];
   page.on('request', (request) => {
-    if (request.url().endsWith('/resolve')) sent.push(request.url());
+    if (new URL(request.url()).pathname.endsWith('/resolve')) sent.push(request.url());
   });
   await raise(home, device, { kind: 'fall' });
   const fall = alarm(page, 'Fall, Room 12');
@@ -338,11 +338,11 @@ test('says why an alarm could not be changed, and who was first', async ({ home,
   await raise(home, device, { id: ids[0], kind: 'fall' });
   const acknowledge = button(page, 'Acknowledge');
   const before = (work: () => Promise<unknown>) =>
-    page.route('**/acknowledge', async (route) => {
+    page.route('**/acknowledge?*', async (route) => {
       await work();
       await route.continue();
     });
-  await page.route('**/acknowledge', (route) => route.abort(), { times: 1 });
+  await page.route('**/acknowledge?*', (route) => route.abort(), { times: 1 });
   await acknowledge.press('Enter');
   await alarms(page).getByText('The gateway does not answer.').waitFor();
   expect(await acknowledge.evaluate(isFocused)).toBe(true);
@@ -383,6 +383,27 @@ test('shows each alarm’s own recording when two devices used the same id', asy
     await button(row, 'Hide the recording').click();
     expect(await link.count()).toBe(0);
   }
+});
+
+test('changes the alarm that was tapped when two devices used the same id', async ({
+  home,
+  open,
+}) => {
+  const devices = [await bedSensor(home), await home.device('Door sensor')];
+  const page = await open({ role: 'responder', hasClock: true });
+  await boardReady(page);
+  const same = { id: randomUUID(), kind: 'fall', detectedAt: new Date().toISOString() };
+  for (const device of devices) await raise(home, device, same);
+  const older = alarms(page).filter({ hasText: 'Bed sensor' });
+  await button(older, 'Acknowledge').click();
+  await older.getByText('Acknowledged by nurse call').waitFor();
+  await button(older, 'Resolve').click();
+  await button(page, 'Undo').waitFor();
+  await page.clock.fastForward(10_000);
+  await older.waitFor({ state: 'detached' });
+  expect(await titles(page)).toEqual(['Fall, Door sensor']);
+  const states = devices.map(async (device) => (await home.alarms(device)).map((one) => one.state));
+  expect(await Promise.all(states)).toEqual([['resolved'], ['raised']]);
 });
 
 test('names the offline sensors with their rooms, but not those behind a hub', async ({

@@ -118,7 +118,7 @@ async function sendAll(wanted: WantedStep, atOnce: number): Promise<Failure | un
 async function send(alarm: OpenAlarm, wanted: WantedStep): Promise<Failure | undefined> {
   const { state, note, onStep } = wanted;
   const request = state === 'resolved' ? resolveAlarm : acknowledgeAlarm;
-  const at = { locationId: alarm.location.id, alarmId: alarm.id };
+  const at = { locationId: alarm.location.id, alarmId: alarm.id, device: alarm.device.id };
   try {
     // With `keepalive` the browser sends it even if the page is left at this moment.
     const answer = await request(at, note === '' ? {} : { note }, { keepalive: true });
