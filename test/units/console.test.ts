@@ -355,6 +355,29 @@ describe('open alarms', () => {
     alarms.received(message('alarms', '4', {}, 4));
     expect(rows()).toEqual([3, 1]);
   });
+
+  it('knows no homes of the token before, whenever their list comes', async () => {
+    const answers: ((homes: object[]) => void)[] = [];
+    vi.stubGlobal(
+      'fetch',
+      () =>
+        new Promise((resolve) => {
+          answers.push((homes) => resolve(Response.json(homes)));
+        }),
+    );
+    onTestFinished(() => {
+      vi.unstubAllGlobals();
+    });
+    const alarms = new OpenAlarms();
+    const stop = alarms.start();
+    await vi.advanceTimersByTimeAsync(5 * 60_000);
+    stop();
+    const end = alarms.start();
+    onTestFinished(end);
+    await vi.advanceTimersByTimeAsync(5 * 60_000);
+    // The second token asks for itself, and does not wait for the answer to the first.
+    expect(answers).toHaveLength(2);
+  });
 });
 
 describe('a table of devices', () => {
