@@ -66,6 +66,7 @@ class Session {
       store('sessionStorage', STORED_AS, null);
     } else if (!isCurrent) store('sessionStorage', STORED_AS, token);
     if (isCurrent) return;
+    this.#leave();
     this.#wasRefused.value = false;
     this.#identity.value = undefined;
     this.#token.value = token;
@@ -107,7 +108,7 @@ class Session {
     );
   }
 
-  /** Calls back before the token is gone, to send what still needs it. @returns a function that ends this */
+  /** Calls back before the token is gone or another, to send what needs it. @returns a function that ends this */
   beforeSignOut(listener: () => void): () => void {
     this.#leaving.add(listener);
     return () => this.#leaving.delete(listener);
@@ -117,8 +118,12 @@ class Session {
     return this.#identity.value?.grants ?? [];
   }
 
-  #clear(): void {
+  #leave(): void {
     for (const leave of this.#leaving) leave();
+  }
+
+  #clear(): void {
+    this.#leave();
     this.#token.value = null;
     this.#identity.value = undefined;
   }

@@ -186,6 +186,9 @@ test('sends a resolve after ten seconds, during which it can be undone', async (
   await page.getByText('Resolved: Fall, Room 12').waitFor();
   await page.getByText('No open alarms').waitFor();
   expect(sent).toHaveLength(1);
+  // It would seem to be of the next alarm in the room.
+  await page.clock.fastForward(20_000);
+  await page.getByText('Resolved: Fall, Room 12').waitFor({ state: 'detached' });
 });
 
 test('sends a resolve at once when its page is left, and when somebody signs out', async ({
@@ -215,6 +218,55 @@ test('sends a resolve at once when its page is left, and when somebody signs out
     // Less than the ten seconds that an open page waits.
     await until(state, 'the resolved alarm', 8_000);
   }
+});
+
+test('resolves all of three hundred alarms when their page is left', { timeout: 60_000 }, async ({
+  home,
+  open,
+}) => {
+  const device = await bedSensor(home);
+  const page = await open({ role: 'responder' });
+  await boardReady(page);
+  await raise(home, device, ...Array.from({ length: 300 }, () => ({ kind: 'noise' })));
+  await button(page, 'Resolve (300)').click();
+  await button(page, 'Undo').waitFor();
+  await page.getByRole('link', { name: 'History' }).click();
+  const resolved = async () => {
+    const all = await home.alarms(device);
+    return all.filter(({ state }) => state === 'resolved').length === 300;
+  };
+  await until(resolved, 'all resolved', 30_000);
+});
+
+test('keeps what is typed while others change alarms of its row, and undoes all of a row', async ({
+  home,
+  open,
+}) => {
+  const device = await bedSensor(home);
+  const page = await open({ role: 'responder', hasClock: true });
+  await boardReady(page);
+  const [one, two, three] = [randomUUID(), randomUUID(), randomUUID()];
+  await raise(home, device, { id: one, kind: 'noise' });
+  await alarms(page).waitFor();
+  await raise(home, device, { id: two, kind: 'noise' });
+  const note = page.getByRole('textbox', { name: 'Note' });
+  await alarms(page).getByText('2 alarms, the first').waitFor();
+  await button(page, 'Add a note').click();
+  await note.fill('Half a sen');
+  await change(home, one, 'acknowledge');
+  await alarms(page).nth(1).waitFor();
+  expect(await alarms(page).first().getByRole('textbox').inputValue()).toBe('Half a sen');
+  await change(home, one, 'resolve');
+  await alarms(page).nth(1).waitFor({ state: 'detached' });
+  expect(await note.inputValue()).toBe('Half a sen');
+  await button(page, 'Resolve').click();
+  await button(page, 'Undo').waitFor();
+  await raise(home, device, { id: three, kind: 'noise' });
+  await button(page, 'Resolve').click();
+  await alarms(page).getByText('2 alarms, the first').waitFor();
+  await button(page, 'Undo').click();
+  await button(page, 'Resolve (2)').waitFor();
+  expect(await note.inputValue()).toBe('Half a sen');
 });
 
 test('moves to the next alarm with the keyboard, and keeps a second tap off it', async ({

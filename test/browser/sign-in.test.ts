@@ -122,6 +122,30 @@ test('the board of the next token shows what comes before it is connected', asyn
   await alarm(page, 'Fall, Room 12').waitFor();
 });
 
+test('a link of another token sends what waits with the one before, and shows all its homes', async ({
+  home,
+  own,
+  open,
+}) => {
+  const device = await bedSensor(home);
+  const second = await own.homeAt(home.gateway, 'Haus am Berg');
+  const tokens = [home, second].map(({ locationId }) => ({ location: locationId, role: 'viewer' }));
+  const { token } = await home.token([...tokens, { location: home.locationId, role: 'responder' }]);
+  const other = await home.token(tokens);
+  const page = await open({ token });
+  await boardReady(page);
+  await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption(home.locationId);
+  await raise(home, device, { kind: 'fall' });
+  await page.getByRole('button', { name: 'Resolve' }).click();
+  await page.getByRole('button', { name: 'Undo' }).waitFor();
+  const sent = page.waitForRequest((one) => one.url().includes('/resolve'));
+  await page.goto(`${home.gateway.httpUrl}/#/?token=${other.token}`);
+  expect((await sent).headers()['authorization']).toBe(`Bearer ${token}`);
+  await page.getByText('No open alarms').waitFor();
+  await raise(second, await bedSensor(second, 'Room 13'), { kind: 'noise' });
+  await alarm(page, 'Noise, Room 13').waitFor();
+});
+
 test('a wall screen without a token says that alarms do not appear; a desk does not', async ({
   home,
   open,
