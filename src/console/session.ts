@@ -76,17 +76,16 @@ class Session {
     this.#identity.value = identity;
   }
 
+  /** The token of other tabs stays: a screen on the wall may depend on it. */
   signOut(): void {
-    for (const area of AREAS) store(area, STORED_AS, null);
+    this.#remove(this.#token.peek());
     this.#clear();
   }
 
   /** Signs out because the gateway refuses the token, unless another has signed in since. */
   refused(token: string): void {
     if (this.#token.peek() !== token) return;
-    for (const area of AREAS) {
-      if (stored(area, STORED_AS) === token) store(area, STORED_AS, null);
-    }
+    this.#remove(token);
     this.#clear();
     this.#wasRefused.value = true;
   }
@@ -116,6 +115,12 @@ class Session {
 
   #grants(): readonly Grant[] {
     return this.#identity.value?.grants ?? [];
+  }
+
+  #remove(token: string | null): void {
+    for (const area of AREAS) {
+      if (stored(area, STORED_AS) === token) store(area, STORED_AS, null);
+    }
   }
 
   #leave(): void {

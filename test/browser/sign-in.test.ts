@@ -163,13 +163,16 @@ test('a wall screen stays signed in whatever a second tab opens', async ({ home,
   await board(page).waitFor({ state: 'attached' });
   expect(await page.getByRole('navigation').count()).toBe(0);
   const other = await home.token();
+  const signedOut = (tab: Page) => tab.getByLabel('Access token');
   for (const [place, shown] of [
     [`/?kiosk&token=${home.viewer.token}`, board],
     [`/history?token=${other.token}`, (tab: Page) => tab.getByRole('heading', { name: 'History' })],
     ['/?token=not-a-token', (tab: Page) => tab.getByText('does not know this token')],
+    [`/?token=${other.token}`, signedOut],
   ] as const) {
     const tab = await page.context().newPage();
     await tab.goto(`${home.gateway.httpUrl}/#${place}`);
+    if (shown === signedOut) await tab.getByRole('button', { name: 'Sign out' }).click();
     await shown(tab).waitFor({ state: 'attached' });
     await tab.close();
     expect(await board(page).count()).toBe(1);
