@@ -83,7 +83,7 @@ function noticesText(count: number): string {
 }
 
 /** The gateway's faults, read immediately and again whenever `gateway/status` reports them. */
-export function useFaults(): Loaded<AdvisedFault[]> {
+function useFaults(): Loaded<AdvisedFault[]> {
   return useLoaded(() => listFaults(), [language.value], {
     onTopic: /^gateway\/status$/,
     retryMs: RETRY_MS,
