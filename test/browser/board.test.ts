@@ -302,6 +302,28 @@ test('moves to the next alarm with the keyboard, and keeps a second tap off it',
   await expect.poll(() => next.evaluate(isFocused)).toBe(true);
 });
 
+test('keeps taps off the rows while a notice above moves them', async ({ home, open }) => {
+  const [device, other] = [await bedSensor(home), await bedSensor(home, 'Room 13')];
+  const page = await open({ role: 'responder' });
+  await boardReady(page);
+  // Of the gateway: the sensor was not heard.
+  await home.must('POST', `./devices/${device.id}/test-alarm`, { json: { kind: 'fall' } });
+  const list = page.locator('.board-list:has(li)');
+  const tappable = (element: Element) => getComputedStyle(element).pointerEvents;
+  await expect.poll(() => list.evaluate(tappable)).toBe('auto');
+  const moved = list.evaluate(async (element) => {
+    const { top } = element.getBoundingClientRect();
+    while (element.getBoundingClientRect().top === top) await new Promise(requestAnimationFrame);
+    // Observers of sizes run after this frame's functions.
+    await new Promise((painted) => setTimeout(painted));
+    return getComputedStyle(element).pointerEvents;
+  });
+  await home.publish(other, 'battery', ['{}']);
+  await page.locator('.board-notices-line').waitFor();
+  expect(await moved).toBe('none');
+  await expect.poll(() => list.evaluate(tappable)).toBe('auto');
+});
+
 test('resolves all test alarms together, listed after all raised alarms', async ({
   home,
   open,

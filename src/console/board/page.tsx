@@ -193,9 +193,20 @@ function AlarmList({ alarms, isKiosk }: AlarmListProps) {
   const drawn = rows.slice(0, MAX_ROWS);
   const list = useRef<HTMLOListElement>(null);
   // A finger already on its way would press the button of another alarm.
-  useLayoutEffect(() => {
+  const pause = () => {
     list.current?.animate({ pointerEvents: ['none', 'none'] }, SETTLES_IN_MS);
-  }, [drawn.map((row, index) => numbers[index] + row[0].state).join()]);
+  };
+  useLayoutEffect(() => {
+    let top = list.current?.offsetTop;
+    const observer = new ResizeObserver(() => {
+      if (list.current?.offsetTop !== top) pause();
+      top = list.current?.offsetTop;
+    });
+    // What comes and goes above the list moves it.
+    observer.observe(document.body);
+    return () => observer.disconnect();
+  }, []);
+  useLayoutEffect(pause, [drawn.map((row, index) => numbers[index] + row[0].state).join()]);
   const hidden = rows.slice(MAX_ROWS).reduce((count, row) => count + row.length, 0);
   return (
     <>
