@@ -146,6 +146,25 @@ test('a link of another token sends what waits with the one before, and shows al
   await alarm(page, 'Noise, Room 13').waitFor();
 });
 
+test('a secret that is answered too late is not shown to the next user', async ({ home, open }) => {
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway/tokens' });
+  await page.getByRole('button', { name: 'New access token' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('Late');
+  const held = new Promise<Route>((resolve) => {
+    void page.route('**/access-tokens', resolve, { times: 1 });
+  });
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  const asked = await held;
+  await page.goto(`${home.gateway.httpUrl}/#/?token=${home.viewer.token}`);
+  await boardReady(page);
+  const answered = page.waitForResponse((response) => response.request() === asked.request());
+  await asked.continue();
+  expect((await answered).status()).toBe(201);
+  await page.getByRole('link', { name: 'Home', exact: true }).click();
+  await page.getByRole('link', { name: 'Board', exact: true }).click();
+  expect(await page.getByRole('dialog').count()).toBe(0);
+});
+
 test('a wall screen without a token says that alarms do not appear; a desk does not', async ({
   home,
   open,
