@@ -193,10 +193,26 @@ export const getAlarm = (at: OfAlarm, query: WithDevice & { footage?: 'list' }) 
   call<Alarm>('GET', alarm(at), { query });
 export const listAlarmDeliveries = (at: OfAlarm, query: WithDevice) =>
   call<AlarmDeliveries>('GET', `${alarm(at)}/deliveries`, { query });
-export const acknowledgeAlarm = (at: OfAlarm, body: { note?: string }, options?: RequestOptions) =>
-  call<AlarmStates>('POST', `${alarm(at)}/acknowledge`, { ...json(body), ...options });
-export const resolveAlarm = (at: OfAlarm, body: { note?: string }, options?: RequestOptions) =>
-  call<AlarmStates>('POST', `${alarm(at)}/resolve`, { ...json(body), ...options });
+export const acknowledgeAlarm = (
+  { device, ...at }: OfAlarm & WithDevice,
+  body: { note?: string },
+  options?: RequestOptions,
+) =>
+  call<AlarmStates>('POST', `${alarm(at)}/acknowledge`, {
+    query: { device },
+    ...json(body),
+    ...options,
+  });
+export const resolveAlarm = (
+  { device, ...at }: OfAlarm & WithDevice,
+  body: { note?: string },
+  options?: RequestOptions,
+) =>
+  call<AlarmStates>('POST', `${alarm(at)}/resolve`, {
+    query: { device },
+    ...json(body),
+    ...options,
+  });
 export const beginDrill = (at: InHome) => call<Drill>('POST', `${home(at)}/drills`, json({}));
 export const listDrills = (at: InHome) => call<Drill[]>('GET', `${home(at)}/drills`);
 

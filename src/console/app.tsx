@@ -3,7 +3,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useErrorBoundary } from 'preact/hooks';
 import { WaitingLine } from './board/announcer.js';
-import { openAlarms } from './board/open-alarms.js';
+import { sendBeforeEnd } from './board/changes.js';
+import { chooseHome, openAlarms } from './board/open-alarms.js';
 import { BoardPage } from './board/page.js';
 import { followStatuses } from './board/sensors.js';
 import { ringForAlarms } from './board/sound.js';
@@ -29,7 +30,15 @@ export function App() {
   const isSignedIn = session.identity.value !== undefined;
   useEffect(() => {
     if (token === null || !isSignedIn) return;
-    const ends = [openAlarms.start(), followStatuses(), ringForAlarms(), () => live.stop()];
+    const ends = [
+      sendBeforeEnd(),
+      openAlarms.start(),
+      followStatuses(),
+      ringForAlarms(),
+      () => live.stop(),
+      // The next user would miss the other homes.
+      () => chooseHome(undefined),
+    ];
     live.start(token);
     return () => {
       for (const end of ends) end();

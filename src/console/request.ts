@@ -75,7 +75,7 @@ function faultOf(error: unknown): Failure['errors'][number] {
  * The token is read before anything is awaited, so a request sent while the user signs out still carries it.
  *
  * @param path below the page, as the gateway may be below a path of a proxy
- * @throws Refusal if the gateway refuses it, and what `fetch` throws
+ * @throws Refusal if the gateway refuses it, an error if somebody else uses the console by then, and what `fetch` throws
  */
 export async function send(method: Method, path: string, request: Request = {}): Promise<Response> {
   const { query = {}, body, ifMatch, accept = 'application/json', mayTakeLong = false } = request;
@@ -91,6 +91,8 @@ export async function send(method: Method, path: string, request: Request = {}):
   const init = { method, headers, body, keepalive, signal: AbortSignal.any(signals) };
   const response = await fetch(`./${path}${queryText(query)}`, init);
   if (response.status === 401 && token !== null) session.refused(token);
+  // Whoever uses the console now may not see it: it may be a secret.
+  if (session.token.peek() !== token) throw new Error('The answer is to a token that has gone.');
   if (response.ok) return response;
   // The answer of a proxy may be no JSON.
   throw new Refusal(await response.json().catch(() => undefined));

@@ -66,6 +66,7 @@ class Session {
       store('sessionStorage', STORED_AS, null);
     } else if (!isCurrent) store('sessionStorage', STORED_AS, token);
     if (isCurrent) return;
+    this.#leave();
     this.#wasRefused.value = false;
     this.#identity.value = undefined;
     this.#token.value = token;
@@ -75,17 +76,16 @@ class Session {
     this.#identity.value = identity;
   }
 
+  /** The token of other tabs stays: a screen on the wall may depend on it. */
   signOut(): void {
-    for (const area of AREAS) store(area, STORED_AS, null);
+    this.#remove(this.#token.peek());
     this.#clear();
   }
 
   /** Signs out because the gateway refuses the token, unless another has signed in since. */
   refused(token: string): void {
     if (this.#token.peek() !== token) return;
-    for (const area of AREAS) {
-      if (stored(area, STORED_AS) === token) store(area, STORED_AS, null);
-    }
+    this.#remove(token);
     this.#clear();
     this.#wasRefused.value = true;
   }
@@ -107,7 +107,7 @@ class Session {
     );
   }
 
-  /** Calls back before the token is gone, to send what still needs it. @returns a function that ends this */
+  /** Calls back before the token is gone or another, to send what needs it. @returns a function that ends this */
   beforeSignOut(listener: () => void): () => void {
     this.#leaving.add(listener);
     return () => this.#leaving.delete(listener);
@@ -117,8 +117,18 @@ class Session {
     return this.#identity.value?.grants ?? [];
   }
 
-  #clear(): void {
+  #remove(token: string | null): void {
+    for (const area of AREAS) {
+      if (stored(area, STORED_AS) === token) store(area, STORED_AS, null);
+    }
+  }
+
+  #leave(): void {
     for (const leave of this.#leaving) leave();
+  }
+
+  #clear(): void {
+    this.#leave();
     this.#token.value = null;
     this.#identity.value = undefined;
   }

@@ -34,6 +34,8 @@ const ACTIONS: Readonly<Record<GivenState, AuditAction>> = {
 export interface AlarmStateRequest {
   readonly locationId: string;
   readonly alarmId: string;
+  /** Undefined: the newest alarm with the id, should several devices use it. */
+  readonly deviceId?: string | undefined;
   readonly state: GivenState;
   readonly note: string | undefined;
   readonly tokenId: string;
@@ -68,8 +70,6 @@ export interface AlarmStatesOptions {
   /** The steady clock. */
   readonly steadyNow: () => number;
 }
-
-type Requested = AlarmStateRequest & { readonly deviceId?: string | undefined };
 
 /**
  * Gives alarms their states, over HTTP and from MQTT, as entries of the history.
@@ -133,7 +133,7 @@ export class AlarmStates {
   }
 
   /** Undefined when the gateway stops before. */
-  async #untilGiven(requested: Requested): Promise<AlarmStateRecord | Refusal | undefined> {
+  async #untilGiven(requested: AlarmStateRequest): Promise<AlarmStateRecord | Refusal | undefined> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const [given] = await Promise.allSettled([this.#give(requested)]);
@@ -147,7 +147,7 @@ export class AlarmStates {
    * @returns the states of the alarm, or why they stay; undefined when the change could not be stored
    * @throws when the store cannot be read
    */
-  async #give(requested: Requested): Promise<AlarmStateRecord | Refusal | undefined> {
+  async #give(requested: AlarmStateRequest): Promise<AlarmStateRecord | Refusal | undefined> {
     const { history, accessTokens, now } = this.#options;
     const { state, note, tokenId, groupIds } = requested;
     for (;;) {
@@ -176,7 +176,7 @@ export class AlarmStates {
   }
 
   #changeOf(
-    { locationId, state, note, actor }: Requested,
+    { locationId, state, note, actor }: AlarmStateRequest,
     alarm: FoundAlarm,
     record: AlarmStateRecord,
   ): NewStateChange {
@@ -221,7 +221,7 @@ export class AlarmStates {
   }
 
   /** Resolves once the alarm is not on its way to the store: somebody may have seen its live copy. */
-  async #stored({ locationId, alarmId }: Requested): Promise<void> {
+  async #stored({ locationId, alarmId }: AlarmStateRequest): Promise<void> {
     const isIt = ({ entry }: Unstored) =>
       isAlarm(entry) && entry.alarm.id === alarmId && entry.locationId === locationId;
     while ([...this.#options.writer.unstored()].some(isIt) && !this.#stopping.signal.aborted)

@@ -226,6 +226,17 @@ test('names a fault of the gateway and who gets no alarms, while it lasts', asyn
   await line.waitFor({ state: 'detached' });
 });
 
+test('asks again for the faults after a failure', async ({ open }) => {
+  let asked = 0;
+  const prepare = (tab: Page) =>
+    tab.route('**/faults', (route) => {
+      asked += 1;
+      return asked === 1 ? route.abort() : route.continue();
+    });
+  await open({ prepare });
+  await until(async () => asked > 1, 'another request', 15_000);
+});
+
 test('names the silent sensors in one line, and says when it does not know them', async ({
   home,
   gateway,

@@ -194,6 +194,17 @@ test('sounds for an alarm from a long outage as for a new one', async ({ own, op
   expect(await tones(page, 18, before)).toEqual([...URGENT, ...URGENT]);
 });
 
+test('shows alarms in a browser that has no sound', async ({ open }) => {
+  const prepare = (tab: Page) =>
+    tab.addInitScript(() => {
+      localStorage.setItem('care-home-gateway.sound', 'on');
+      Reflect.deleteProperty(globalThis, 'AudioContext');
+    });
+  const page = await open({ prepare });
+  await page.getByText('No open alarms').waitFor();
+  await page.getByText('Sound is blocked').waitFor();
+});
+
 test('resumes its sound after a reload with the first key or tap', async ({ open }) => {
   // Looking into the page counts as a gesture of its user, so the page itself says what it shows.
   const prepare = async (page: Page) => {

@@ -122,6 +122,49 @@ test('the board of the next token shows what comes before it is connected', asyn
   await alarm(page, 'Fall, Room 12').waitFor();
 });
 
+test('a link of another token sends what waits with the one before, and shows all its homes', async ({
+  home,
+  own,
+  open,
+}) => {
+  const device = await bedSensor(home);
+  const second = await own.homeAt(home.gateway, 'Haus am Berg');
+  const tokens = [home, second].map(({ locationId }) => ({ location: locationId, role: 'viewer' }));
+  const { token } = await home.token([...tokens, { location: home.locationId, role: 'responder' }]);
+  const other = await home.token(tokens);
+  const page = await open({ token });
+  await boardReady(page);
+  await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption(home.locationId);
+  await raise(home, device, { kind: 'fall' });
+  await page.getByRole('button', { name: 'Resolve' }).click();
+  await page.getByRole('button', { name: 'Undo' }).waitFor();
+  const sent = page.waitForRequest((one) => one.url().includes('/resolve'));
+  await page.goto(`${home.gateway.httpUrl}/#/?token=${other.token}`);
+  expect((await sent).headers()['authorization']).toBe(`Bearer ${token}`);
+  await page.getByText('No open alarms').waitFor();
+  await raise(second, await bedSensor(second, 'Room 13'), { kind: 'noise' });
+  await alarm(page, 'Noise, Room 13').waitFor();
+});
+
+test('a secret that is answered too late is not shown to the next user', async ({ home, open }) => {
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway/tokens' });
+  await page.getByRole('button', { name: 'New access token' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('Late');
+  const held = new Promise<Route>((resolve) => {
+    void page.route('**/access-tokens', resolve, { times: 1 });
+  });
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  const asked = await held;
+  await page.goto(`${home.gateway.httpUrl}/#/?token=${home.viewer.token}`);
+  await boardReady(page);
+  const answered = page.waitForResponse((response) => response.request() === asked.request());
+  await asked.continue();
+  expect((await answered).status()).toBe(201);
+  await page.getByRole('link', { name: 'Home', exact: true }).click();
+  await page.getByRole('link', { name: 'Board', exact: true }).click();
+  expect(await page.getByRole('dialog').count()).toBe(0);
+});
+
 test('a wall screen without a token says that alarms do not appear; a desk does not', async ({
   home,
   open,
@@ -139,13 +182,16 @@ test('a wall screen stays signed in whatever a second tab opens', async ({ home,
   await board(page).waitFor({ state: 'attached' });
   expect(await page.getByRole('navigation').count()).toBe(0);
   const other = await home.token();
+  const signedOut = (tab: Page) => tab.getByLabel('Access token');
   for (const [place, shown] of [
     [`/?kiosk&token=${home.viewer.token}`, board],
     [`/history?token=${other.token}`, (tab: Page) => tab.getByRole('heading', { name: 'History' })],
     ['/?token=not-a-token', (tab: Page) => tab.getByText('does not know this token')],
+    [`/?token=${other.token}`, signedOut],
   ] as const) {
     const tab = await page.context().newPage();
     await tab.goto(`${home.gateway.httpUrl}/#${place}`);
+    if (shown === signedOut) await tab.getByRole('button', { name: 'Sign out' }).click();
     await shown(tab).waitFor({ state: 'attached' });
     await tab.close();
     expect(await board(page).count()).toBe(1);

@@ -7,7 +7,7 @@ import { FAILURES } from '../../src/bridge/failures.js';
 import { DENIED_REASONS } from '../../src/broker/connection-list.js';
 import type { Device, Room } from '../../src/console/api.js';
 import { OpenAlarms } from '../../src/console/board/open-alarms.js';
-import { keyOfRow, rowsOf } from '../../src/console/board/row.js';
+import { RowNumbers, rowsOf } from '../../src/console/board/row.js';
 import { actionNames } from '../../src/console/gateway/audit.js';
 import { DENIED_DE } from '../../src/console/gateway/denied-words.js';
 import { failureNames } from '../../src/console/gateway/destinations.js';
@@ -337,16 +337,58 @@ describe('open alarms', () => {
     await vi.waitUntil(() => !alarms.isCut.value);
   });
 
-  it('has one row for equal alarms of a device, the newest first, by the oldest of them', () => {
+  it('has one row for equal alarms of a device, the newest first, which moves only after a pause', () => {
     const alarms = new OpenAlarms();
     for (const id of ['1', '2', '3']) alarms.received(message('alarms', id, {}, Number(id)));
     alarms.received(message('alarms', '4', { device: { id: 'e', name: 'Door' } }, 4));
     alarms.received(message('alarms', '5', { kind: 'noise' }, 5));
     const rows = () => rowsOf(drawn(alarms)).map((row) => row.map(({ id }) => id));
     expect(rows()).toEqual([['4'], ['3', '2', '1'], ['5']]);
-    expect(rowsOf(drawn(alarms)).map(keyOfRow)).toEqual(['e/4', 'd/1', 'd/5']);
     alarms.received(step('2', 'acknowledged'));
     expect(rows()).toEqual([['4'], ['3', '1'], ['5'], ['2']]);
+    alarms.received(message('alarms', '6', {}, 60_000));
+    expect(rows()).toEqual([['4'], ['6', '3', '1'], ['5'], ['2']]);
+    alarms.received(message('alarms', '7', {}, 120_001));
+    expect(rows()).toEqual([['7', '6', '3', '1'], ['4'], ['5'], ['2']]);
+  });
+
+  it('numbers a row the same while one of its alarms is left in it, also when rows become one', () => {
+    const alarms = new OpenAlarms();
+    const numbers = new RowNumbers();
+    const rows = () => numbers.of(rowsOf(drawn(alarms)));
+    for (const id of ['1', '2', '3']) alarms.received(message('alarms', id, {}, Number(id)));
+    expect(rows()).toEqual([1]);
+    alarms.received(step('1', 'acknowledged'));
+    expect(rows()).toEqual([1, 2]);
+    alarms.received(step('3', 'resolved'));
+    expect(rows()).toEqual([1, 2]);
+    alarms.received(step('2', 'acknowledged'));
+    expect(rows()).toEqual([1]);
+    alarms.received(message('alarms', '4', {}, 4));
+    expect(rows()).toEqual([3, 1]);
+  });
+
+  it('knows no homes of the token before, whenever their list comes', async () => {
+    const answers: ((homes: object[]) => void)[] = [];
+    vi.stubGlobal(
+      'fetch',
+      () =>
+        new Promise((resolve) => {
+          answers.push((homes) => resolve(Response.json(homes)));
+        }),
+    );
+    onTestFinished(() => {
+      vi.unstubAllGlobals();
+    });
+    const alarms = new OpenAlarms();
+    const stop = alarms.start();
+    await vi.advanceTimersByTimeAsync(5 * 60_000);
+    stop();
+    const end = alarms.start();
+    onTestFinished(end);
+    await vi.advanceTimersByTimeAsync(5 * 60_000);
+    // The second token asks for itself, and does not wait for the answer to the first.
+    expect(answers).toHaveLength(2);
   });
 });
 

@@ -53,7 +53,12 @@ export function AlarmActions({ alarms, title, onStep }: AlarmActionsProps) {
         <>
           <strong role="status">{t('Resolved', 'Erledigt')}</strong>
           {state === 'waiting' && (
-            <button type="button" onClick={() => undo(first.key)}>
+            <button
+              type="button"
+              onClick={() => {
+                for (const { key } of alarms) undo(key);
+              }}
+            >
               {t('Undo', 'Rückgängig')}
             </button>
           )}

@@ -16,6 +16,10 @@ import { openAlarms } from './open-alarms.js';
 const UNDO_MS = 10_000;
 /** Requests at a time: a browser opens at most six connections, and one of them is the live feed. */
 const MAX_AT_ONCE = 3;
+/** A browser refuses requests with `keepalive` beyond a few hundred. */
+const MAX_KEPT_ALIVE = 100;
+/** An outcome that stays would seem to be that of the next alarm in the room. */
+const SAID_FOR_MS = 20_000;
 
 /** What a responder wants for alarms of one row. */
 interface WantedStep {
@@ -32,10 +36,14 @@ type Resolving = 'waiting' | 'sent';
 
 const states = signal<ReadonlyMap<string, Resolving>>(new Map());
 /** Ends the wait of a resolve: it sends or undoes it before it returns. */
-type Settle = (isWanted: boolean, atOnce?: number) => void;
+type Settle = (isWanted: boolean) => void;
 
 const settlers = new Map<string, Settle>();
+/** Each sends before it returns what else there is to send of a step. */
+const unsent = new Set<() => void>();
+let keptAlive = 0;
 const said = signal('');
+let saidTimer: ReturnType<typeof setTimeout> | undefined;
 
 /** The resolves that are under way, by the keys of their alarms. */
 export const resolving: ReadonlySignal<ReadonlyMap<string, Resolving>> = states;
@@ -49,14 +57,14 @@ export const outcome: ReadonlySignal<string> = said;
  * @returns why the gateway refused one, if it did, or `undone`
  */
 export function takeStep(wanted: WantedStep): Promise<Failure | 'undone' | undefined> {
-  if (wanted.state === 'acknowledged') return sendAll(wanted, MAX_AT_ONCE);
+  if (wanted.state === 'acknowledged') return sendAll(wanted);
   const keys = wanted.alarms.map(({ key }) => key);
   return new Promise((resolve) => {
-    const settle: Settle = (isWanted, atOnce = MAX_AT_ONCE) => {
+    const settle: Settle = (isWanted) => {
       clearTimeout(timer);
       for (const key of keys) settlers.delete(key);
       show(keys, isWanted ? 'sent' : undefined);
-      if (isWanted) resolve(sendAll(wanted, atOnce).finally(() => show(keys, undefined)));
+      if (isWanted) resolve(sendAll(wanted).finally(() => show(keys, undefined)));
       else resolve('undone');
     };
     const timer = setTimeout(() => settle(true), UNDO_MS);
@@ -70,24 +78,43 @@ export function undo(key: string): void {
   settlers.get(key)?.(false);
 }
 
-/** Sends what waits for its undo before it returns: the page or the token may be gone a moment later. */
 function sendWaiting(): void {
-  for (const settle of new Set(settlers.values())) settle(true, Number.POSITIVE_INFINITY);
+  for (const settle of new Set(settlers.values())) settle(true);
 }
 
-/** Sends waiting resolves when the page or the console is left, or the user signs out. */
+/** Sends before it returns all that is to be sent: the console or the token may be gone a moment later. */
+function sendAtOnce(): void {
+  sendWaiting();
+  for (const sendRest of unsent) sendRest();
+}
+
+/** Sends waiting resolves when the page is left. */
 export function useSentOnLeave(): void {
-  // An effect after the next frame would be too late for somebody who leaves at once.
-  useLayoutEffect(() => {
-    addEventListener('pagehide', sendWaiting);
-    const endListening = session.beforeSignOut(sendWaiting);
-    return () => {
-      removeEventListener('pagehide', sendWaiting);
-      endListening();
+  useLayoutEffect(
+    () => () => {
       sendWaiting();
-      said.value = '';
-    };
-  }, []);
+      say('');
+    },
+    [],
+  );
+}
+
+/** Sends all that is to be sent when the console is left, or the user signs out. @returns a function that ends this */
+export function sendBeforeEnd(): () => void {
+  addEventListener('pagehide', sendAtOnce);
+  const endListening = session.beforeSignOut(sendAtOnce);
+  return () => {
+    removeEventListener('pagehide', sendAtOnce);
+    endListening();
+  };
+}
+
+function say(text: string): void {
+  clearTimeout(saidTimer);
+  said.value = text;
+  saidTimer = setTimeout(() => {
+    said.value = '';
+  }, SAID_FOR_MS);
 }
 
 function show(keys: readonly string[], state: Resolving | undefined): void {
@@ -100,7 +127,7 @@ function show(keys: readonly string[], state: Resolving | undefined): void {
 }
 
 /** Sends the first requests before it returns. A refusal ends it, unless somebody else was first. */
-async function sendAll(wanted: WantedStep, atOnce: number): Promise<Failure | undefined> {
+async function sendAll(wanted: WantedStep): Promise<Failure | undefined> {
   const waiting = [...wanted.alarms];
   let failure: Failure | undefined;
   const work = async () => {
@@ -110,7 +137,12 @@ async function sendAll(wanted: WantedStep, atOnce: number): Promise<Failure | un
       failure = (await send(alarm, wanted)) ?? failure;
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, work));
+  const sendRest = () => {
+    for (let rest = waiting.length; rest > 0; rest--) void work();
+  };
+  unsent.add(sendRest);
+  await Promise.all(Array.from({ length: MAX_AT_ONCE }, work));
+  unsent.delete(sendRest);
   return failure;
 }
 
@@ -118,23 +150,27 @@ async function sendAll(wanted: WantedStep, atOnce: number): Promise<Failure | un
 async function send(alarm: OpenAlarm, wanted: WantedStep): Promise<Failure | undefined> {
   const { state, note, onStep } = wanted;
   const request = state === 'resolved' ? resolveAlarm : acknowledgeAlarm;
-  const at = { locationId: alarm.location.id, alarmId: alarm.id };
+  const at = { locationId: alarm.location.id, alarmId: alarm.id, device: alarm.device.id };
+  // The browser sends it even if the page is left at this moment.
+  const keepalive = keptAlive < MAX_KEPT_ALIVE;
+  if (keepalive) keptAlive += 1;
   try {
-    // With `keepalive` the browser sends it even if the page is left at this moment.
-    const answer = await request(at, note === '' ? {} : { note }, { keepalive: true });
+    const answer = await request(at, note === '' ? {} : { note }, { keepalive });
     openAlarms.step(stepOfAnswer(alarm.key, answer));
     onStep?.(answer);
     const title = alarmTitle(alarm);
-    said.value = state === 'resolved' ? t(`Resolved: ${title}`, `Erledigt: ${title}`) : '';
-    if (note !== '' && answer.note !== note) said.value = noteLost();
+    if (note !== '' && answer.note !== note) say(noteLost());
+    else say(state === 'resolved' ? t(`Resolved: ${title}`, `Erledigt: ${title}`) : '');
     return undefined;
   } catch (error) {
     const failure = failureOf(error);
     if (isOutdated(failure)) {
-      said.value = outdatedText(failure);
+      say(outdatedText(failure));
       openAlarms.readAgain();
     }
     return failure;
+  } finally {
+    if (keepalive) keptAlive -= 1;
   }
 }
 

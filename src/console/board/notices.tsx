@@ -18,6 +18,7 @@ import { type Status, sensorName, statusesOf, useSilentSensors } from './sensors
 const MAX_HOMES_WITH_SENSORS = 10;
 const MAX_SENSORS_NAMED = 6;
 const MAX_FAULTS_NAMED = 3;
+const RETRY_MS = 10_000;
 
 interface Notice {
   readonly key: string;
@@ -82,8 +83,11 @@ function noticesText(count: number): string {
 }
 
 /** The gateway's faults, read immediately and again whenever `gateway/status` reports them. */
-export function useFaults(): Loaded<AdvisedFault[]> {
-  return useLoaded(() => listFaults(), [language.value], { onTopic: /^gateway\/status$/ });
+function useFaults(): Loaded<AdvisedFault[]> {
+  return useLoaded(() => listFaults(), [language.value], {
+    onTopic: /^gateway\/status$/,
+    retryMs: RETRY_MS,
+  });
 }
 
 /** The board names the silent sensors with their rooms; a runtime out of support says nothing about alarms. */

@@ -128,6 +128,7 @@ export class OpenAlarms {
   #forget(): void {
     this.#reading?.abort();
     this.#drawTimer = undefined;
+    this.#homesReading = undefined;
     this.#mustRead = true;
     this.#newestMs = Number.POSITIVE_INFINITY;
     for (const kept of [this.#alarms, this.#steps, this.#unknownHomes]) kept.clear();
@@ -208,8 +209,12 @@ export class OpenAlarms {
   /** Reads the names of the homes; if one is gone, reads the alarms again to drop its own. */
   async #readHomes(): Promise<void> {
     // The banner shows that the gateway does not answer; the timer tries again.
-    this.#homesReading ??= listLocations().catch(() => undefined);
-    const homes = await this.#homesReading;
+    if (this.#homesReading !== undefined) return;
+    const reading = listLocations().catch(() => undefined);
+    this.#homesReading = reading;
+    const homes = await reading;
+    // Those of the token before.
+    if (this.#homesReading !== reading) return;
     this.#homesReading = undefined;
     if (homes === undefined || this.#mustRead) return;
     const isThere = ({ id }: Location) => homes.some((one) => one.id === id);

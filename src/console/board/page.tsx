@@ -2,7 +2,7 @@
 
 import './board.css';
 import { useComputed } from '@preact/signals';
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { t } from '../language.js';
 import { live } from '../live.js';
 import { hrefTo, place } from '../place.js';
@@ -17,7 +17,7 @@ import { Announcer } from './announcer.js';
 import { outcome, resolving, takeStep, useSentOnLeave } from './changes.js';
 import { Notices } from './notices.js';
 import { chooseHome, chosenHomeId, openAlarms } from './open-alarms.js';
-import { AlarmRow, keyOfRow, rowsOf } from './row.js';
+import { AlarmRow, RowNumbers, rowsOf } from './row.js';
 import { isOnPage, nowMs, sound } from './sound.js';
 import { BelowLine, WallHead } from './wall.js';
 
@@ -187,22 +187,35 @@ interface AlarmListProps {
 
 /** The first of the open alarms, or a note that there are none, if that is known. */
 function AlarmList({ alarms, isKiosk }: AlarmListProps) {
+  const [rowNumbers] = useState(() => new RowNumbers());
   const rows = rowsOf(alarms);
+  const numbers = rowNumbers.of(rows);
   const drawn = rows.slice(0, MAX_ROWS);
   const list = useRef<HTMLOListElement>(null);
   // A finger already on its way would press the button of another alarm.
-  useLayoutEffect(() => {
+  const pause = () => {
     list.current?.animate({ pointerEvents: ['none', 'none'] }, SETTLES_IN_MS);
-  }, [drawn.map((row) => keyOfRow(row) + row[0].state).join()]);
+  };
+  useLayoutEffect(() => {
+    let top = list.current?.offsetTop;
+    const observer = new ResizeObserver(() => {
+      if (list.current?.offsetTop !== top) pause();
+      top = list.current?.offsetTop;
+    });
+    // What comes and goes above the list moves it.
+    observer.observe(document.body);
+    return () => observer.disconnect();
+  }, []);
+  useLayoutEffect(pause, [drawn.map((row, index) => numbers[index] + row[0].state).join()]);
   const hidden = rows.slice(MAX_ROWS).reduce((count, row) => count + row.length, 0);
   return (
     <>
       <NotRead />
       {alarms.length === 0 && <Nothing />}
       <ol ref={list} class={rows.length >= DENSE_FROM ? 'board-list dense' : 'board-list'}>
-        {drawn.map((row) => (
+        {drawn.map((row, index) => (
           <AlarmRow
-            key={keyOfRow(row)}
+            key={numbers[index]}
             alarms={row}
             hasHome={openAlarms.homes.value.length > 1}
             isNew={row[0].isLive && nowMs.value - row[0].receivedAtMs < NEW_FOR_MS}

@@ -8,13 +8,16 @@ import { Recordings } from '../recording.js';
 import { exactJson, plainText } from '../request.js';
 import { TimeAgo } from '../ui/bits.js';
 import { AlarmActions } from './actions.js';
-import { alarmTitle, type OpenAlarm, urgencyOf } from './alarm.js';
+import { alarmTitle, compareAlarms, type OpenAlarm, urgencyOf } from './alarm.js';
 import { resolving } from './changes.js';
 
 /** Equal open alarms of one device, the newest first. */
 export type AlarmsOfRow = readonly [OpenAlarm, ...OpenAlarm[]];
 
-/** A chattering sensor has one row, in the place of its newest alarm. */
+/** A sensor that alarms again this soon chatters: if its row moved each time, no button could be tapped. */
+const CHATTERS_WITHIN_MS = 60_000;
+
+/** A chattering sensor has one row, in the place of the first alarm since it was quiet. */
 export function rowsOf(alarms: readonly OpenAlarm[]): readonly AlarmsOfRow[] {
   const rows = new Map<string, [OpenAlarm, ...OpenAlarm[]]>();
   for (const alarm of alarms) {
@@ -26,12 +29,39 @@ export function rowsOf(alarms: readonly OpenAlarm[]): readonly AlarmsOfRow[] {
     if (row === undefined) rows.set(equal, [alarm]);
     else row.push(alarm);
   }
-  return [...rows.values()];
+  return [...rows.values()].sort((one, other) => compareAlarms(beginOf(one), beginOf(other)));
 }
 
-/** Identifies a row by its oldest alarm, so that it stays the same when it is acknowledged, or another comes. */
-export function keyOfRow(alarms: AlarmsOfRow): string {
-  return alarms[alarms.length - 1]?.key ?? alarms[0].key;
+function beginOf(alarms: AlarmsOfRow): OpenAlarm {
+  let [begin] = alarms;
+  for (const alarm of alarms) {
+    if (begin.receivedAtMs - alarm.receivedAtMs > CHATTERS_WITHIN_MS) break;
+    begin = alarm;
+  }
+  return begin;
+}
+
+/** Numbers rows so that each keeps its own while it has an alarm of those before: what is typed in it stays. */
+export class RowNumbers {
+  /** By the keys of the alarms. */
+  #numbers = new Map<string, number>();
+  #last = 0;
+
+  of(rows: readonly AlarmsOfRow[]): readonly number[] {
+    const before = this.#numbers;
+    const taken = new Set<number>();
+    this.#numbers = new Map();
+    return rows.map((row) => {
+      const own = row.map(({ key }) => before.get(key) ?? Number.POSITIVE_INFINITY);
+      // Where rows become one, that which was there first.
+      const first = Math.min(...own.filter((number) => !taken.has(number)));
+      if (first === Number.POSITIVE_INFINITY) this.#last += 1;
+      const number = first === Number.POSITIVE_INFINITY ? this.#last : first;
+      taken.add(number);
+      for (const { key } of row) this.#numbers.set(key, number);
+      return number;
+    });
+  }
 }
 
 interface AlarmRowProps {

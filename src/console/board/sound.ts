@@ -8,7 +8,7 @@ import { type OpenAlarm, urgencyOf } from './alarm.js';
 import { resolving } from './changes.js';
 import { chosenHomeId, openAlarms } from './open-alarms.js';
 
-/** `blocked`: wanted, but the browser lets a page play sound only after a key or button is pressed. */
+/** `blocked`: wanted, but the browser has no sound, or lets a page play it only after a key or button is pressed. */
 type SoundState = 'off' | 'on' | 'blocked';
 
 interface Tune {
@@ -104,7 +104,11 @@ class Sound {
 
   #open(): void {
     if (this.#audio !== undefined) return;
-    const audio = new AudioContext();
+    const audio = newAudio();
+    if (audio === undefined) {
+      this.#state.value = 'blocked';
+      return;
+    }
     this.#audio = audio;
     const show = () => {
       // A context that was switched off reports it a moment later.
@@ -119,6 +123,15 @@ class Sound {
     void this.#audio?.close();
     this.#audio = undefined;
     this.#state.value = 'off';
+  }
+}
+
+/** Undefined in a browser that has none, or no device for it. */
+function newAudio(): AudioContext | undefined {
+  try {
+    return new AudioContext();
+  } catch {
+    return undefined;
   }
 }
 

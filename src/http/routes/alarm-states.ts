@@ -36,13 +36,22 @@ export function alarmStateRoutes(services: HttpServices, rights: Rights): Routes
   const { alarmStates, history } = services;
   const give = async (
     { locationId, alarmId }: Ids<'locationId' | 'alarmId'>,
+    deviceId: string | undefined,
     caller: Caller,
     state: GivenState,
     text: string | null | undefined,
   ) => {
     const { id: tokenId, grants } = caller.token;
     const groupIds = permittedGroups(grants, 'responder', locationId);
-    const change = { locationId, alarmId, state, note: text ?? undefined, tokenId, groupIds };
+    const change = {
+      locationId,
+      alarmId,
+      deviceId,
+      state,
+      note: text ?? undefined,
+      tokenId,
+      groupIds,
+    };
     try {
       const record = await alarmStates.change({ ...change, actor: caller.actor });
       return { id: alarmId, ...statesView(record) };
@@ -59,11 +68,13 @@ export function alarmStateRoutes(services: HttpServices, rights: Rights): Routes
       description:
         'Needs a responder. Says who looks after the alarm, from when on; it is delivered all the same. Repeated, it changes nothing and has the same answer. An alarm that has been resolved cannot be acknowledged: 409.',
       right: rights.partOf('responder'),
+      query: z.strictObject({ device }),
       body: AlarmStateChange,
       isBodyOptional: true,
       answer: json('The states of the alarm.', AlarmStates),
       problems: { 409: 'The alarm has been resolved.' },
-      handle: ({ path, body, caller }) => give(path, caller, 'acknowledged', body.note),
+      handle: ({ path, query, body, caller }) =>
+        give(path, query.device, caller, 'acknowledged', body.note),
     }),
     resolveAlarm: post(`${ALARM}/resolve`, {
       tag: 'Alarms',
@@ -71,10 +82,12 @@ export function alarmStateRoutes(services: HttpServices, rights: Rights): Routes
       description:
         'Needs a responder. Says who has dealt with the alarm, and when. Repeated, it changes nothing and has the same answer.',
       right: rights.partOf('responder'),
+      query: z.strictObject({ device }),
       body: AlarmStateChange,
       isBodyOptional: true,
       answer: json('The states of the alarm.', AlarmStates),
-      handle: ({ path, body, caller }) => give(path, caller, 'resolved', body.note),
+      handle: ({ path, query, body, caller }) =>
+        give(path, query.device, caller, 'resolved', body.note),
     }),
     listAlarmDeliveries: get(`${ALARM}/deliveries`, {
       tag: 'Alarms',
