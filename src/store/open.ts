@@ -105,7 +105,7 @@ export async function openStorage(options: Foundation) {
     queues,
     site: new SiteStoreRedis(management, keys, audit),
     alarms: new AlarmHistory(management, log),
-    erasure: new Erasure(state, queues),
+    erasure: new Erasure(state),
     audit,
     witness,
     /** Distinguishes the store from an emptied or replaced one; empty while unknown. */

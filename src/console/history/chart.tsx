@@ -26,7 +26,7 @@ interface AlarmChartProps {
 /** The chart of a search. */
 export function AlarmChart({ search, homeIds }: AlarmChartProps) {
   const [wanted, setWanted] = useState<Unit>();
-  const key = JSON.stringify(search);
+  const key = JSON.stringify([search, homeIds]);
   const isTooMany = homeIds.length > MAX_HOMES;
   const { data, isPending, failure, again } = useLoaded(
     () => readCounts(search, isTooMany ? [] : homeIds, wanted, live.clock.now()),

@@ -46,7 +46,7 @@ export function erasingRoutes(services: HttpServices, rights: Rights): Routes {
       summary:
         'Erase the alarms of a device that were detected before a time, with their recordings',
       description:
-        'For good: alarms, their states and what the gateway has noted of the device before that time. Alarms that a destination still waits for stay, and so do those received after them: ask again when they are delivered, or given up after `sessions.maxQueuedHours`. Copies that subscribers have are theirs.',
+        'For good: alarms, their states and what the gateway has noted of the device before that time. Alarms that a destination still waits for stay: ask again when they are delivered, or given up after `sessions.maxQueuedHours`. Copies that subscribers have are theirs.',
       right: rights.device('manager'),
       query: z.strictObject({ before: instant('up') }),
       answer: json('How many alarms were erased.', ErasedAlarms),

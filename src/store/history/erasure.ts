@@ -3,7 +3,6 @@
 import { z } from 'zod';
 import { FOOTAGE_TYPES } from '../../domain/alarm.js';
 import { parseJson } from '../../domain/json.js';
-import type { QueueStoreRedis } from '../queues.js';
 import { Script } from '../scripts.js';
 import { answering, type Store } from '../store.js';
 
@@ -27,28 +26,25 @@ export interface ErasedAlarms {
 
 export class Erasure {
   readonly #store: Store;
-  readonly #queues: Pick<QueueStoreRedis, 'oldestQueued'>;
 
-  constructor(store: Store, queues: Pick<QueueStoreRedis, 'oldestQueued'>) {
+  constructor(store: Store) {
     this.#store = store;
-    this.#queues = queues;
   }
 
   /**
-   * Erases alarms that were detected before the time. Those that a destination still waits for stay, and so does what was
-   * received after them: queues have no records but those of the history.
+   * Erases alarms that were detected before the time. Those that a destination still waits for stay: queues have no
+   * records but those of the history.
    *
    * @throws GatewayError `store-unavailable`
    */
   erase(locationId: string, deviceId: string, beforeMs: number): Promise<ErasedAlarms> {
     return answering(async () => {
       const args = { location: locationId, device: deviceId, beforeMs };
-      const queuedFrom = await this.#queues.oldestQueued();
       const footage: string[] = [];
       let deleted = 0;
       for (let from = 1; from > 0; ) {
         const count = ENTRIES_PER_CALL;
-        const call = { ...args, queuedFrom, from, count };
+        const call = { ...args, from, count };
         const [next, removed, texts] = await this.#store.run(eraseAlarms, call);
         deleted += removed;
         footage.push(...texts.flatMap(keysIn));
