@@ -134,7 +134,9 @@ const PARTS: Record<string, (home: Home, device: TestDevice) => Place[]> = {
 
 /** Several lists may be loading. */
 function allLoaded(page: Page): Promise<void> {
-  return expect.poll(() => page.getByText(/^(Loading|Wird geladen)/).count()).toBe(0);
+  return expect
+    .poll(() => page.getByText(/^(Loading|Wird geladen|Checking|Wird geprüft)/).count())
+    .toBe(0);
 }
 
 async function wallLink(page: Page): Promise<void> {
@@ -240,6 +242,7 @@ test('every page is drawn again in the language that is chosen', async ({ own, o
     // The tab's title is set last.
     const named = isGerman ? 'Care-home gateway' : 'Pflegeheim-Gateway';
     await page.waitForFunction((end) => document.title.endsWith(end), named);
+    await allLoaded(page);
     const chosen = await textsOf(page);
     // Loaded anew, everything is in the language that was chosen.
     await page.reload();
