@@ -25,7 +25,6 @@ import {
   type Phrase,
 } from './domain/fault.js';
 import type { FaultName } from './domain/faults.js';
-import { runtimeFault } from './domain/runtime.js';
 import { formatTime, PLAUSIBLE_FROM_MS } from './domain/time.js';
 import { GatewayError, systemErrorCode } from './errors.js';
 import { ADMIN_TOKEN_FILE, ANY_OTHER_USER, unlessMissing } from './files.js';
@@ -57,6 +56,13 @@ const SECRETS = [
   SELF_SIGNED_FILE,
   'tls/ca.key',
 ];
+
+/** When Node.js ends the support of its LTS releases (nodejs.org/en/about/previous-releases). */
+const SUPPORTED_UNTIL: Readonly<Record<string, string>> = {
+  20: '2026-04-30',
+  22: '2027-04-30',
+  24: '2028-04-30',
+};
 
 /** Faults that leave a running gateway ready, and are wrong nevertheless. */
 const WRONG: ReadonlySet<FaultName> = new Set<FaultName>([
@@ -335,4 +341,16 @@ function runtime({ runtime: version, now }: Patient): Result {
     faults: found === undefined ? [] : [found],
     fine: { en: `Node.js ${version} is supported.`, de: `Node.js ${version} wird unterstützt.` },
   };
+}
+
+/**
+ * The fault of a runtime that no longer gets fixes; undefined for any other.
+ *
+ * @param version as in `process.version`
+ */
+export function runtimeFault(version: string, nowMs: number): FaultReport | undefined {
+  const [, major = ''] = /^v(\d+)\./.exec(version) ?? [];
+  const since = SUPPORTED_UNTIL[major];
+  if (since === undefined || nowMs < Date.parse(`${since}T24:00Z`)) return undefined;
+  return fault('runtimeUnsupported', { version, since });
 }

@@ -8,8 +8,12 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { adminToken } from './commands/admin-token.js';
+import { backup } from './commands/backup.js';
+import { checkConfig } from './commands/check-config.js';
 import type { Command } from './commands/command.js';
-import { COMMANDS } from './commands/commands.js';
+import { doctor } from './commands/doctor.js';
+import { restore } from './commands/restore.js';
 import { findConfigFile } from './config/file.js';
 import { loadConfig } from './config/load.js';
 import { configWarnings } from './config/rules.js';
@@ -31,6 +35,8 @@ const LAST_LINES_TIMEOUT_MS = 500;
 /** How many signs of life are sent within systemd's watchdog timeout. */
 const WATCHDOG_PARTS = 3;
 const STANDARD_OUTPUT = 1;
+/** In the order of the help. */
+const COMMANDS: readonly Command[] = [checkConfig, doctor, adminToken, backup, restore];
 const USAGE = `usage: care-home-gateway [COMMAND] [--config FILE]
        care-home-gateway [COMMAND] --help
        care-home-gateway --version
@@ -50,7 +56,9 @@ interface Arguments {
 
 function readArguments(): Arguments {
   const all = process.argv.slice(2);
-  const command = COMMANDS.find(({ name }) => all.includes(name));
+  // The first that is named: a file may have the name of another.
+  const named = all.find((one) => COMMANDS.some(({ name }) => name === one));
+  const command = COMMANDS.find(({ name }) => name === named);
   try {
     const { values, positionals } = parseArgs({
       args: all.toSpliced(all.indexOf(command?.name ?? ''), command === undefined ? 0 : 1),

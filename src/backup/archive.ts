@@ -1,8 +1,7 @@
 /**
  * The file of a backup: a compressed tar whose first entry, the manifest, names all others with sizes and checksums.
  *
- * It is written beside its place, read back and compared, and only then gets its name: what has the name of a backup is a
- * whole one.
+ * The file gets its name only after it was written, read back and compared: a file with that name is always complete.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';

@@ -193,7 +193,7 @@ export async function restoreBackup({ file, config, isDry }: RestoreOptions): Pr
   }
 }
 
-/** What is in a directory besides its lock; nothing if it is missing. */
+/** The names of the files in a directory, without its lock; none if the directory is missing. */
 async function namesIn(directory: string): Promise<string[]> {
   return ((await unlessMissing(readdir(directory))) ?? []).filter((name) => name !== LOCK);
 }

@@ -13,7 +13,7 @@ export interface Invocation {
   readonly version: string;
   /** Options of the command, by their names. */
   readonly options: Readonly<Record<string, unknown>>;
-  /** What follows the name of the command, such as the file; as many as `operands`. */
+  /** The arguments after the name of the command, such as a file; as many as `operands`. */
   readonly operands: readonly string[];
 }
 
@@ -21,7 +21,7 @@ export interface Command {
   readonly name: string;
   /** For the list of commands. */
   readonly summary: string;
-  /** What it does, in lines for `--help`. */
+  /** The text for `--help`. */
   readonly help: string;
   readonly options?: ParseArgsConfig['options'];
   /** The names of what must follow the command. */

@@ -8,17 +8,7 @@ import { expect, type Gateway, type Own, test } from '../harness/index.js';
 import { claimPort, Program } from '../harness/program.js';
 
 const TIMEOUT = { timeout: 60_000 };
-const CHECKS = [
-  'configuration',
-  'store',
-  'disk',
-  'clock',
-  'certificate',
-  'ports',
-  'rights',
-  'limits',
-  'runtime',
-];
+const CHECKS = 'configuration store disk clock certificate ports rights limits runtime'.split(' ');
 
 /** Runs the built program's doctor on a data directory of its own, unless the variables name another. */
 async function doctor(own: Own, env: Record<string, string | undefined> = {}) {

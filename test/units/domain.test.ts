@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { NewEvent } from '../../src/delivery/new-entry.js';
+import { runtimeFault } from '../../src/doctor.js';
 import { networkOf, plainAddress } from '../../src/domain/addresses.js';
 import { isOwnFootageKey } from '../../src/domain/alarm.js';
 import {
@@ -23,7 +24,6 @@ import {
   mergePatch,
   objectMembers,
 } from '../../src/domain/json.js';
-import { runtimeFault } from '../../src/domain/runtime.js';
 import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { Supervision } from '../../src/watch/supervision.js';

@@ -1,4 +1,4 @@
-/** What other pages and screen readers get of the board: new alarms as words, waiting alarms as a line. */
+/** Reads new alarms out to screen readers, and shows the most urgent alarm as a line on other pages. */
 
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

@@ -21,7 +21,7 @@ const MAX_KEPT_ALIVE = 100;
 /** An outcome that stays would seem to be that of the next alarm in the room. */
 const SAID_FOR_MS = 20_000;
 
-/** What a responder wants for alarms of one row. */
+/** A change that a responder has asked for, to some or all alarms of one row. */
 interface WantedStep {
   readonly alarms: readonly OpenAlarm[];
   readonly state: Step['state'];

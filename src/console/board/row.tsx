@@ -177,7 +177,7 @@ function Several({ alarms }: Pick<AlarmRowProps, 'alarms'>) {
   );
 }
 
-/** The device's custom data: at once what a nurse can read, behind *More* what only programs use. */
+/** The device's custom data. What only programs use is hidden behind *More*. */
 function CustomData({ alarm: { customData, escalations } }: { readonly alarm: OpenAlarm }) {
   const members = Object.entries(customData);
   const isReadable = ([name, value]: readonly [string, unknown]) =>

@@ -1,4 +1,4 @@
-/** What the console sounds like: tones from oscillators, the bell that repeats them, and for which alarms it rings. */
+/** Plays the sounds of alarms: the tones, the bell that repeats them, and the rules that say when it rings. */
 
 import { effect, type ReadonlySignal, signal } from '@preact/signals';
 import { store, stored } from '../kept.js';
@@ -200,7 +200,7 @@ export function ringForLost(): () => void {
   };
 }
 
-/** How long an alarm sounds. After an hour, more sound helps nobody. */
+/** The sound of an alarm stops after an hour: by then it no longer helps anyone. */
 const SOUNDS_FOR_MS = 60 * 60_000;
 /** How often it checks whether an alarm has sounded for too long; also the interval of a wall's clock. */
 const TICK_MS = 2_000;

@@ -1,4 +1,4 @@
-/** What a board on a wall has besides: its head, and the line that counts what does not fit. */
+/** The parts that only a board on a wall has: its header, and a line that counts the alarms that do not fit. */
 
 import type { RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';

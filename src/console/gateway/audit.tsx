@@ -11,7 +11,7 @@ import { useChange, useLoaded } from '../ui/load.js';
 import { AuditDetails } from './audit-details.js';
 import { Deleted, DeviceName, HomeChoice, homeHref, homeOf, PrincipalName } from './named.js';
 
-/** What the list is limited to; empty texts limit nothing. Times are those of the browser. */
+/** The filters of the list. An empty text does not filter. Times are in the browser's time zone. */
 interface Filter {
   readonly action: string;
   readonly location: string;
@@ -230,7 +230,7 @@ interface ResourceProps extends Pick<PartProps, 'onChange'> {
   readonly event: AuditEvent;
 }
 
-/** What the action was on, and the home that it is in. */
+/** The subject of the action, and its home. */
 function Resource({ event, onChange }: ResourceProps) {
   const { locationId, locationName, resourceId, resourceName, details } = event;
   const before = typeof details['name'] === 'string' ? details['name'] : undefined;
