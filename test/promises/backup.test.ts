@@ -190,6 +190,14 @@ describe('a restore', () => {
     const text = 'the backup is of the site site, and the configuration has other: set site';
     expect(await command(['restore', file], env)).toEqual({ status: 1, text });
   });
+
+  test('takes a file with the name of another command', async ({ own }) => {
+    const refused = await command(['restore', 'doctor'], { GATEWAY_DATA_DIR: own.directory() });
+    expect(refused).toMatchObject({
+      status: 1,
+      text: expect.stringContaining('the restore failed'),
+    });
+  });
 });
 
 describe('the daily backup', () => {
