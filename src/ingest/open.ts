@@ -50,7 +50,7 @@ export async function openIngest(
     invalid,
     unreadable,
     maxAlarmBytes,
-    escalations: escalations,
+    escalations,
     now,
     steadyNow,
   });

@@ -3,8 +3,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { principalLimits } from '../domain/limits.js';
-import { ADMIN_TOKEN_FILE, isUsableSecret, loadSecret } from '../files.js';
+import { ADMIN_TOKEN_FILE, isUsableSecret, loadSecret, unlessMissing } from '../files.js';
 import type { Foundation } from '../foundation.js';
+import { oneAtATime } from '../releasers.js';
 import type { Storage } from '../store/open.js';
 import { Denials } from './access/denials.js';
 import { QUOTA_CHECK_MS, QuotaWatch } from './access/quota-watch.js';
@@ -37,13 +38,19 @@ export async function openSite(foundation: Foundation, storage: Storage) {
   await accessTokens.load();
   if (config.adminToken === undefined) {
     const file = join(config.dataDir, ADMIN_TOKEN_FILE);
-    const follow = async () => {
-      const text = (await readFile(file, 'utf8')).trim();
-      if (!isUsableSecret(text) || !accessTokens.replaceAdmin(text)) return;
-      await audit.record([replacedTokenEntry(now())]);
-    };
-    // A file that is gone or damaged leaves the token that is in use.
-    releasers.every(ADMIN_TOKEN_CHECK_MS, () => void follow().catch(() => undefined));
+    const follow = oneAtATime(async () => {
+      try {
+        // A file that is gone or damaged leaves the token that is in use.
+        const text = (await unlessMissing(readFile(file, 'utf8')))?.trim() ?? '';
+        if (!isUsableSecret(text) || accessTokens.isAdmins(text)) return;
+        // First: no token is in use without a record.
+        await audit.record([replacedTokenEntry(now())]);
+        accessTokens.replaceAdmin(text);
+      } catch (err) {
+        log.warn({ file, err }, "failed to replace the first administrator's token, retrying");
+      }
+    });
+    releasers.every(ADMIN_TOKEN_CHECK_MS, () => void follow());
   }
   releasers.every(TOKEN_USE_SAVED_MS, () => void accessTokens.save());
   releasers.add(() => accessTokens.save());

@@ -102,15 +102,17 @@ export class AccessTokens {
     for (const [id, atMs] of await this.#options.use.load()) this.#usedAtMs.set(id, atMs);
   }
 
-  /** Takes another secret for the admin token; the one before ends, with its connections. @returns whether it is another */
-  replaceAdmin(token: string): boolean {
-    const tokenHash = hashSecret(token);
-    if (tokenHash === this.#admin.tokenHash) return false;
-    this.#admin = { ...this.#admin, tokenHash };
+  /** Whether this is the secret of the admin token. */
+  isAdmins(token: string): boolean {
+    return secretMatches(token, this.#admin.tokenHash);
+  }
+
+  /** Takes another secret for the admin token; the one before ends, with its connections. */
+  replaceAdmin(token: string): void {
+    this.#admin = { ...this.#admin, tokenHash: hashSecret(token) };
     const { id, grants } = this.#admin;
     this.#options.changes.emit('credentialEnded', principalKey({ type: 'token', id, grants }));
     this.#options.log.info("the first administrator's token was replaced");
-    return true;
   }
 
   /** All tokens except the admin token. */

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { EmbeddedStore } from '../harness/gateway.js';
 import { ask, describe, expect, type Own, test } from '../harness/index.js';
 import { WEBHOOK_SECRET, WebhookReceiver } from '../harness/receivers.js';
 
@@ -146,6 +147,22 @@ describe('the first administrator', () => {
       action: 'access-token.secret-replaced',
       actor: { type: 'gateway' },
     });
+    // While no record can be stored, the old token stays.
+    const store = await EmbeddedStore.of(gateway);
+    own.onEnd(() => store.close());
+    store.freeze();
+    expect(run('--new').status).toBe(0);
+    await gateway.logged("failed to replace the first administrator's token, retrying");
+    expect(await status(after)).toBe(200);
+    store.thaw();
+    await expect.poll(() => status(after)).toBe(401);
+    const last = (await readFile(file, 'utf8')).trim();
+    const path = '/audit?resource=admin';
+    const kept = await ask(gateway, 'GET', path, { token: last });
+    const actions = kept.list('events').map(({ action }) => action);
+    // A write that had no answer may have been made, and is made again.
+    expect(actions.slice(0, 2)).toEqual(Array(2).fill('access-token.secret-replaced'));
+
     const configured = { ...env, GATEWAY_ADMIN_TOKEN: 'x'.repeat(20) };
     const refused = spawnSync(process.execPath, [program, 'admin-token', '--new'], {
       env: configured,
