@@ -208,8 +208,8 @@ export class OpenAlarms {
 
   /** Reads the names of the homes; if one is gone, reads the alarms again to drop its own. */
   async #readHomes(): Promise<void> {
-    // The banner shows that the gateway does not answer; the timer tries again.
     if (this.#homesReading !== undefined) return;
+    // The banner shows that the gateway does not answer; the timer tries again.
     const reading = listLocations().catch(() => undefined);
     this.#homesReading = reading;
     const homes = await reading;
